@@ -1,0 +1,12 @@
+//! Runs the tool calls of an LLM agent: every call gets exactly one paired result, in source order.
+//!
+//! A **message** holds **tool calls**; a **batch** answers each with a **tool result**, in the same order, always.
+//! Everything that runs (tool, argument preparation, hook) is a **program**: one JSON value in, JSON values out.
+//! Everything that happens is an **event**; progress lines, the event stream and the journal only listen.
+//! A provider is a **format**: how to read calls, write results, and declare tools.
+
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
+pub mod event;
+pub mod message;
+pub mod stop;

