@@ -9,4 +9,5 @@
 
 pub mod event;
 pub mod message;
+pub mod schema;
 pub mod stop;

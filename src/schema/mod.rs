@@ -1,0 +1,49 @@
+//! A compiled JSON Schema: it coerces arguments, judges them and says what is wrong with them.
+//!
+//! The [`Schema`] reads any JSON Schema that tool authors write into an arena of nodes, and lets the `jsonschema`
+//! crate judge validity. Coercion and the words of a violation are the reference's.
+
+#[allow(dead_code, reason = "read by coercion and explanation")]
+mod node;
+#[allow(dead_code, reason = "read by coercion and explanation")]
+mod pattern;
+mod reference;
+mod uri;
+
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// One thing that is wrong with a value, in the reference's words.
+///
+/// Wire shape: `{"path":"/edits/0/oldText","keyword":"required","message":"missing"}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Violation {
+    /// Where, as a JSON Pointer; empty for the whole value.
+    pub path: String,
+    /// The keyword of the schema that rejects it.
+    pub keyword: String,
+    /// What is wrong there.
+    pub message: String,
+}
+
+/// Why a schema cannot be compiled; its text is what a call to the tool fails with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompileError(String);
+
+impl CompileError {
+    fn not_a_schema(value: &Value) -> Self {
+        Self(format!(
+            "A schema must be an object or a boolean, got {value}"
+        ))
+    }
+}
+
+impl fmt::Display for CompileError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for CompileError {}
