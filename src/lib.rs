@@ -10,4 +10,5 @@
 pub mod event;
 pub mod message;
 pub mod schema;
+pub mod queue;
 pub mod stop;
