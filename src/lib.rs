@@ -9,6 +9,6 @@
 
 pub mod event;
 pub mod message;
-pub mod schema;
 pub mod queue;
+pub mod schema;
 pub mod stop;

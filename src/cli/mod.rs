@@ -1,0 +1,130 @@
+//! The command line: which command runs, how it ends, and the one place that prints a fatal error.
+//!
+//! A subcommand is a file of its own with its `Args` and its `run`, a variant of [`Command`] and one match arm.
+
+mod duration;
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+/// Runs the tool calls of an LLM agent from the shell.
+#[derive(Debug, Parser)]
+#[command(
+    name = "pitool",
+    version,
+    arg_required_else_help = true,
+    disable_help_subcommand = true
+)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Options that every command understands.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Global {
+    /// Folder of tool manifests; repeatable [default: $PITOOL_TOOLS, else ./tools.d]
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) tools: Vec<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {}
+
+/// How the process ends. Precedence when several apply: signal, 2, `--terminate-code`, 1, 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// All well.
+    Ok,
+    /// Some result is an error, or some input invalid.
+    Errors,
+    /// The command line, a manifest or an input could not be understood; no tools folder; stdout not writable.
+    NotUnderstood,
+    /// The last batch terminated and `--terminate-code` says what that means.
+    Terminated(u8),
+    /// Stopped by this signal.
+    Signal(u8),
+    /// Stdout was closed early.
+    ClosedPipe,
+}
+
+impl From<Exit> for std::process::ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Ok => 0,
+            Exit::Errors => 1,
+            Exit::NotUnderstood => 2,
+            Exit::Terminated(code) => code,
+            Exit::Signal(signal) => 128 + signal,
+            Exit::ClosedPipe => 141,
+        })
+    }
+}
+
+/// An error with the advice that belongs to it, printed as a `hint:` line.
+#[derive(Debug)]
+pub(crate) struct Hinted {
+    message: String,
+    hint: String,
+}
+
+impl Hinted {
+    pub(crate) fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            hint: hint.into(),
+        }
+    }
+}
+
+impl std::fmt::Display for Hinted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Hinted {}
+
+/// Runs the command that the arguments (program name first) name.
+pub(crate) fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version go to stdout and are no failure; `print` knows which is which.
+            let wanted = !error.use_stderr();
+            return if error.print().is_ok() && wanted {
+                Exit::Ok
+            } else {
+                Exit::NotUnderstood
+            };
+        }
+    };
+    dispatch(cli).unwrap_or_else(|error| {
+        print_error(&error);
+        Exit::NotUnderstood
+    })
+}
+
+fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
+    let Cli { global: _, command } = cli;
+    match command {}
+}
+
+/// `pitool: outermost: cause`, then the hint of the innermost error that has one.
+fn print_error(error: &anyhow::Error) {
+    let mut stderr = std::io::stderr().lock();
+    // Nobody is left to tell when stderr is gone.
+    let _ = writeln!(stderr, "pitool: {error:#}");
+    if let Some(hinted) = error
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<Hinted>())
+    {
+        let _ = writeln!(stderr, "hint: {}", hinted.hint);
+    }
+}
