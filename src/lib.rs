@@ -10,6 +10,8 @@
 pub mod event;
 pub mod json;
 pub mod message;
+pub mod private_folder;
+pub mod program;
 pub mod queue;
 pub mod schema;
 pub mod stop;

@@ -1,0 +1,96 @@
+//! A folder that only its owner can enter and that is gone when its owner drops it.
+//!
+//! The `TMPDIR` of a confined tool and the folder of a nested-call socket are such folders.
+
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A folder of mode 0700 below the system's folder for temporary files, removed with its content on drop.
+///
+/// Removing is best effort: what a tool made immutable, or still writes, may stay.
+#[derive(Debug)]
+pub struct PrivateFolder {
+    path: PathBuf,
+}
+
+impl PrivateFolder {
+    /// Makes the folder `pitool-PURPOSE-PID-N`. A name that exists is never taken over.
+    pub fn new(purpose: &str) -> io::Result<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let parent = std::env::temp_dir().canonicalize()?;
+        loop {
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let path = parent.join(format!("pitool-{purpose}-{}-{number}", process::id()));
+            match DirBuilder::new().mode(0o700).create(&path) {
+                Ok(()) => return Ok(Self { path }),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Where it is, absolute.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for PrivateFolder {
+    fn drop(&mut self) {
+        if fs::remove_dir_all(&self.path).is_err() {
+            open_folders(&self.path);
+            let _ = fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+/// Makes every folder below `folder` one that can be emptied, whatever its permissions were.
+/// Never follows a link; a stack of its own, since a tool decides how deep this goes.
+fn open_folders(folder: &Path) {
+    let mut pending = vec![folder.to_path_buf()];
+    while let Some(folder) = pending.pop() {
+        let _ = fs::set_permissions(&folder, Permissions::from_mode(0o700));
+        let Ok(entries) = fs::read_dir(&folder) else {
+            continue;
+        };
+        pending.extend(
+            entries
+                .flatten()
+                .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+                .map(|entry| entry.path()),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folder_is_private_and_goes_with_its_content() {
+        let folder = PrivateFolder::new("test").unwrap();
+        let path = folder.path().to_path_buf();
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o700
+        );
+        fs::create_dir_all(path.join("a/b")).unwrap();
+        fs::write(path.join("a/b/file"), "x").unwrap();
+        fs::set_permissions(path.join("a/b"), Permissions::from_mode(0o000)).unwrap();
+        drop(folder);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn two_folders_are_two() {
+        let (one, other) = (
+            PrivateFolder::new("test").unwrap(),
+            PrivateFolder::new("test").unwrap(),
+        );
+        assert_ne!(one.path(), other.path());
+    }
+}

@@ -1,0 +1,3 @@
+//! Everything that runs: one JSON value in, JSON values out.
+
+pub mod sandbox;
