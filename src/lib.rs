@@ -8,10 +8,15 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod event;
+pub mod hook;
 pub mod json;
+pub mod manifest;
 pub mod message;
+pub mod pattern;
 pub mod private_folder;
 pub mod program;
 pub mod queue;
+pub mod registry;
 pub mod schema;
 pub mod stop;
+pub mod tool;

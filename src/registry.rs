@@ -1,0 +1,145 @@
+//! The tools and hooks of a run, by name and in order.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::hook::Hook;
+use crate::manifest::nearest;
+use crate::pattern::Pattern;
+use crate::tool::Tool;
+
+/// A second tool of one name was refused; holds the name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DuplicateName(pub String);
+
+impl std::fmt::Display for DuplicateName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "a tool \"{}\" is registered already", self.0)
+    }
+}
+
+impl std::error::Error for DuplicateName {}
+
+/// The tools that calls may name, and the hooks around them.
+#[derive(Debug, Default, Clone)]
+pub struct Registry {
+    tools: Vec<Arc<Tool>>,
+    by_name: HashMap<String, usize>,
+    hooks: Vec<Hook>,
+}
+
+impl Registry {
+    /// A registry with nothing in it.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a tool behind the others; a second one of its name is refused.
+    pub fn register(&mut self, tool: Tool) -> Result<(), DuplicateName> {
+        if self.by_name.contains_key(tool.name()) {
+            return Err(DuplicateName(tool.name().to_owned()));
+        }
+        self.by_name
+            .insert(tool.name().to_owned(), self.tools.len());
+        self.tools.push(Arc::new(tool));
+        Ok(())
+    }
+
+    /// Adds a hook behind the others.
+    pub fn add_hook(&mut self, hook: Hook) {
+        self.hooks.push(hook);
+    }
+
+    /// The tool of exactly this name.
+    pub fn get(&self, name: &str) -> Option<&Arc<Tool>> {
+        self.by_name.get(name).map(|&index| &self.tools[index])
+    }
+
+    /// All tools, in manifest order.
+    pub fn tools(&self) -> &[Arc<Tool>] {
+        &self.tools
+    }
+
+    /// All hooks, in file order.
+    pub fn hooks(&self) -> &[Hook] {
+        &self.hooks
+    }
+
+    /// Keeps only the tools that one of the patterns matches. Hooks stay.
+    pub fn retain(&mut self, patterns: &[Pattern]) {
+        self.tools
+            .retain(|tool| patterns.iter().any(|pattern| pattern.matches(tool.name())));
+        let names = self.tools.iter().map(|tool| tool.name().to_owned());
+        self.by_name = names.zip(0..).collect();
+    }
+
+    /// The names that look like `name`, the most alike first; at most three.
+    pub fn nearest(&self, name: &str) -> Vec<&str> {
+        nearest(name, self.tools.iter().map(|tool| tool.name()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::message::ToolResult;
+    use crate::tool::Declaration;
+
+    use super::*;
+
+    fn tool(name: &str) -> Tool {
+        let declaration = Declaration {
+            name: name.into(),
+            description: String::new(),
+            parameters: json!({"type": "object"}),
+            constrained_sampling: None,
+        };
+        Tool::native(declaration, |_| async { Ok(ToolResult::text("ok")) })
+    }
+
+    fn registry(names: &[&str]) -> Registry {
+        let mut registry = Registry::new();
+        for name in names {
+            registry.register(tool(name)).unwrap();
+        }
+        registry
+    }
+
+    fn names(registry: &Registry) -> Vec<&str> {
+        registry.tools().iter().map(|tool| tool.name()).collect()
+    }
+
+    #[test]
+    fn a_second_tool_of_one_name_is_refused() {
+        let mut registry = registry(&["echo"]);
+        assert_eq!(
+            registry.register(tool("echo")),
+            Err(DuplicateName("echo".into()))
+        );
+        assert_eq!(names(&registry), ["echo"]);
+    }
+
+    #[test]
+    fn names_are_exact() {
+        let registry = registry(&["echo", "Echo"]);
+        assert_eq!(registry.get("Echo").unwrap().name(), "Echo");
+        assert!(registry.get("ECHO").is_none());
+    }
+
+    #[test]
+    fn retain_keeps_order_and_lookup() {
+        let mut registry = registry(&["read_a", "write", "read_b", "now"]);
+        registry.retain(&[Pattern::new("now"), Pattern::new("read_*")]);
+        assert_eq!(names(&registry), ["read_a", "read_b", "now"]);
+        assert_eq!(registry.get("now").unwrap().name(), "now");
+        assert!(registry.get("write").is_none());
+    }
+
+    #[test]
+    fn nearest_names_are_sorted_by_likeness() {
+        let registry = registry(&["read_file", "read_files", "write_file", "now"]);
+        assert_eq!(registry.nearest("read_fiel"), ["read_file", "read_files"]);
+        assert_eq!(registry.nearest("xyz"), [""; 0]);
+    }
+}

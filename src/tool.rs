@@ -1,0 +1,298 @@
+//! A tool: what the model sees of it, how its calls are treated, and what runs when it is called.
+
+use std::fmt;
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use serde::de::{self, Deserializer, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::message::ToolResult;
+use crate::pattern::Pattern;
+use crate::program::sandbox::Sandbox;
+use crate::stop::Stop;
+
+/// The part of a tool that a model sees.
+///
+/// Wire shape: `{"name":"echo","description":"Echo one value","parameters":{…},"constrainedSampling":…}`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Declaration {
+    /// What calls name.
+    pub name: String,
+    /// What the tool does, for the model.
+    pub description: String,
+    /// JSON Schema of the arguments, as it was written.
+    pub parameters: Value,
+    /// Passed on as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub constrained_sampling: Option<Value>,
+}
+
+/// Whether a tool wants its whole batch to run one call after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ExecutionMode {
+    /// One call to this tool makes its batch sequential.
+    Sequential,
+    /// As the batch is.
+    Parallel,
+}
+
+/// Whether a call whose outcome is unknown may be run again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Replay {
+    /// Its effect must not happen twice.
+    #[default]
+    Never,
+    /// Running it twice is as good as once.
+    Safe,
+}
+
+/// Which tools a running tool may call.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum CallsTools {
+    /// None.
+    #[default]
+    None,
+    /// All.
+    All,
+    /// Those that one of the patterns matches.
+    Matching(Vec<Pattern>),
+}
+
+impl CallsTools {
+    /// Whether the tool `name` may be called.
+    pub fn allows(&self, name: &str) -> bool {
+        match self {
+            Self::None => false,
+            Self::All => true,
+            Self::Matching(patterns) => patterns.iter().any(|pattern| pattern.matches(name)),
+        }
+    }
+}
+
+/// `true`, `false` or a list of name patterns.
+impl<'de> Deserialize<'de> for CallsTools {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Written;
+
+        impl<'de> Visitor<'de> for Written {
+            type Value = CallsTools;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("true, false or a list of name patterns")
+            }
+
+            fn visit_bool<E: de::Error>(self, all: bool) -> Result<CallsTools, E> {
+                Ok(if all {
+                    CallsTools::All
+                } else {
+                    CallsTools::None
+                })
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<CallsTools, A::Error> {
+                let mut patterns = Vec::new();
+                while let Some(pattern) = list.next_element()? {
+                    patterns.push(pattern);
+                }
+                Ok(CallsTools::Matching(patterns))
+            }
+        }
+
+        deserializer.deserialize_any(Written)
+    }
+}
+
+/// One run of a native tool.
+#[derive(Debug)]
+pub struct Execution {
+    /// The call's id.
+    pub tool_call_id: String,
+    /// The tool's name.
+    pub tool_name: String,
+    /// The validated arguments.
+    pub arguments: Value,
+    /// Given when the batch stops; the tool then has two seconds to return.
+    pub stop: Stop,
+    /// Takes partial results.
+    pub updates: Updates,
+}
+
+/// Takes the partial results of a running native tool. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Updates(UnboundedSender<Value>);
+
+impl Updates {
+    /// Sends updates to `sender`.
+    pub fn new(sender: UnboundedSender<Value>) -> Self {
+        Self(sender)
+    }
+
+    /// Reports a partial result, such as `{"content":[…],"details":…}`. After the call's end it is ignored.
+    pub fn report(&self, partial_result: Value) {
+        // The receiver is gone when the call has ended.
+        let _ = self.0.send(partial_result);
+    }
+}
+
+/// A tool as a function of a Rust program. Its error is a throw: the message is all that is left of the run.
+pub type NativeExecute =
+    Arc<dyn Fn(Execution) -> BoxFuture<'static, Result<ToolResult, String>> + Send + Sync>;
+
+/// An argument preparation as a function of a Rust program: raw arguments in, arguments to validate out.
+pub type NativePrepare =
+    Arc<dyn Fn(Value) -> BoxFuture<'static, Result<Value, String>> + Send + Sync>;
+
+/// What runs when a tool is called.
+#[derive(Clone)]
+pub enum Executor {
+    /// A function of the Rust program that uses this library.
+    Native(NativeExecute),
+}
+
+impl fmt::Debug for Executor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Native(_) => f.write_str("Native"),
+        }
+    }
+}
+
+/// What turns older shapes of arguments into today's, before validation.
+#[derive(Clone)]
+pub enum Prepare {
+    /// A function of the Rust program that uses this library.
+    Native(NativePrepare),
+}
+
+impl fmt::Debug for Prepare {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Native(_) => f.write_str("Native"),
+        }
+    }
+}
+
+/// A tool that can be called.
+#[derive(Debug)]
+pub struct Tool {
+    /// What the model sees.
+    pub declaration: Declaration,
+    /// A name for people.
+    pub label: Option<String>,
+    /// JSON Schema of `structuredContent` in successful results, as it was written.
+    pub output_schema: Option<Value>,
+    /// What the tool wants of its batch.
+    pub execution_mode: Option<ExecutionMode>,
+    /// Whether a call with unknown outcome may be run again.
+    pub replay: Replay,
+    /// Names of arguments that are paths of files the tool changes.
+    pub mutates: Vec<String>,
+    /// Which tools it may call while it runs.
+    pub calls_tools: CallsTools,
+    /// What its process may touch; absent means no confinement.
+    pub sandbox: Option<Sandbox>,
+    /// What runs.
+    pub executor: Executor,
+    /// What runs before validation.
+    pub prepare_arguments: Option<Prepare>,
+    /// The manifest it comes from.
+    pub source: Option<PathBuf>,
+}
+
+impl Tool {
+    /// A tool with this declaration; everything else is as in a manifest that does not say it.
+    pub fn new(declaration: Declaration, executor: Executor) -> Self {
+        Self {
+            declaration,
+            label: None,
+            output_schema: None,
+            execution_mode: None,
+            replay: Replay::default(),
+            mutates: Vec::new(),
+            calls_tools: CallsTools::default(),
+            sandbox: None,
+            executor,
+            prepare_arguments: None,
+            source: None,
+        }
+    }
+
+    /// A tool that is an async function of the Rust program.
+    pub fn native<F, R>(declaration: Declaration, execute: F) -> Self
+    where
+        F: Fn(Execution) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<ToolResult, String>> + Send + 'static,
+    {
+        let execute: NativeExecute = Arc::new(move |execution| execute(execution).boxed());
+        Self::new(declaration, Executor::Native(execute))
+    }
+
+    /// The name that calls use.
+    pub fn name(&self) -> &str {
+        &self.declaration.name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tokio::sync::mpsc;
+
+    use super::*;
+
+    #[track_caller]
+    fn calls(value: Value, expected: &CallsTools) {
+        assert_eq!(
+            &serde_json::from_value::<CallsTools>(value).unwrap(),
+            expected
+        );
+    }
+
+    #[test]
+    fn calls_tools_is_a_flag_or_a_list() {
+        calls(json!(true), &CallsTools::All);
+        calls(json!(false), &CallsTools::None);
+        let list = CallsTools::Matching(vec![Pattern::new("read_*"), Pattern::new("now")]);
+        calls(json!(["read_*", "now"]), &list);
+        assert!(list.allows("read_file") && list.allows("now"));
+        assert!(!list.allows("write_file"));
+    }
+
+    #[test]
+    fn an_absent_field_of_a_declaration_is_absent() {
+        let mut declaration = Declaration {
+            name: "a".into(),
+            description: String::new(),
+            parameters: json!(true),
+            constrained_sampling: None,
+        };
+        assert_eq!(
+            serde_json::to_string(&declaration).unwrap(),
+            r#"{"name":"a","description":"","parameters":true}"#
+        );
+        declaration.constrained_sampling = Some(Value::Null);
+        assert_eq!(
+            serde_json::to_string(&declaration).unwrap(),
+            r#"{"name":"a","description":"","parameters":true,"constrainedSampling":null}"#
+        );
+    }
+
+    #[tokio::test]
+    async fn an_update_after_the_end_is_ignored() {
+        let (sender, mut receiver) = mpsc::unbounded_channel();
+        let updates = Updates::new(sender);
+        updates.report(json!(1));
+        assert_eq!(receiver.recv().await, Some(json!(1)));
+        drop(receiver);
+        updates.report(json!(2));
+    }
+}
