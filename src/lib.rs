@@ -8,6 +8,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod event;
+pub mod format;
 pub mod hook;
 pub mod json;
 pub mod manifest;

@@ -1,0 +1,103 @@
+//! Which format a value is in: by its shape, and never by guessing.
+//!
+//! A value whose calls or results can be read in two ways is refused with both names. A value without calls needs no
+//! decision: there is nothing to answer.
+
+use serde_json::Value;
+
+use super::Format;
+use super::wire::Fit;
+
+/// What a value was recognised as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Recognised {
+    /// Calls or results in this format.
+    Calls(Format),
+    /// A message without calls; the first format whose shape fits.
+    Message(Format),
+    /// No message of any format.
+    Nothing,
+}
+
+/// Recognises one value, or the elements of one array together.
+pub(super) fn recognise(values: &[Value], from: Option<Format>) -> Result<Recognised, String> {
+    if let Some(format) = from {
+        return Ok(with_format(values, format));
+    }
+    let mut with_calls = Vec::new();
+    let mut shape = None;
+    for format in Format::ALL {
+        match best_fit(values, format) {
+            Fit::Calls => with_calls.push(format),
+            Fit::Shape => shape = shape.or(Some(format)),
+            Fit::No => {}
+        }
+    }
+    match with_calls.as_slice() {
+        [] => Ok(shape.map_or(Recognised::Nothing, Recognised::Message)),
+        [format] => Ok(Recognised::Calls(*format)),
+        several => Err(ambiguous(several)),
+    }
+}
+
+fn with_format(values: &[Value], format: Format) -> Recognised {
+    match best_fit(values, format) {
+        Fit::Calls => Recognised::Calls(format),
+        Fit::Shape => Recognised::Message(format),
+        Fit::No => Recognised::Nothing,
+    }
+}
+
+fn best_fit(values: &[Value], format: Format) -> Fit {
+    let wire = format.wire();
+    values
+        .iter()
+        .map(|value| wire.fit(value))
+        .max()
+        .unwrap_or(Fit::No)
+}
+
+fn ambiguous(formats: &[Format]) -> String {
+    let names: Vec<&str> = formats.iter().map(|format| format.name()).collect();
+    format!(
+        "the calls can be read as {}; say which with --from",
+        names.join(" and as ")
+    )
+}
+
+/// Why a value is no message, for people.
+pub(super) fn not_a_message(value: &Value, from: Option<Format>) -> String {
+    if let Some(message) = api_error(value) {
+        return format!("expected a message, got an API error: {message}");
+    }
+    let expected = from.map_or_else(
+        || "a message of a known format".to_owned(),
+        |format| format!("a message in the {format} format"),
+    );
+    match value {
+        Value::Object(fields) if !fields.is_empty() => {
+            let keys: Vec<&str> = fields.keys().take(8).map(String::as_str).collect();
+            format!(
+                "expected {expected}, got an object with {}",
+                keys.join(", ")
+            )
+        }
+        other => format!("expected {expected}, got {}", kind_with_article(other)),
+    }
+}
+
+/// The text of an error object as the providers answer it (`{"error":{"message":…}}`).
+fn api_error(value: &Value) -> Option<&str> {
+    value.get("error")?.get("message")?.as_str()
+}
+
+fn kind_with_article(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an empty object",
+    }
+}

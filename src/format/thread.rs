@@ -1,0 +1,192 @@
+//! The turns of a conversation and which result answers which call.
+//!
+//! A result belongs to the nearest call before it that has its id and no result yet, so that ids which a program
+//! makes up anew in each turn (`call_1`) pair as they were meant. Without ids, results follow the order of the calls
+//! of their tool.
+
+use std::ops::Range;
+
+use super::Format;
+use super::stop_reason;
+use super::turn::{Decoded, Ids, decode};
+use super::wire::{Author, Element, Entry, RawResult, WireId};
+
+/// A conversation, taken apart.
+pub(super) struct Thread {
+    pub(super) turns: Vec<ThreadTurn>,
+    /// Results that answer no call.
+    pub(super) orphans: Vec<Place>,
+}
+
+/// One turn of the model.
+pub(super) struct ThreadTurn {
+    /// The elements that the model said.
+    pub(super) elements: Range<usize>,
+    pub(super) calls: Vec<ThreadCall>,
+    pub(super) stop_reason: Option<String>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// One call and what answers it.
+pub(super) struct ThreadCall {
+    pub(super) decoded: Decoded,
+    /// Where the call stands: the element, and which of its calls it is.
+    pub(super) place: Place,
+    /// Whether its format pairs by ids.
+    pub(super) wants_id: bool,
+    /// Normally none or one; more is a fault of the conversation.
+    pub(super) results: Vec<FoundResult>,
+}
+
+/// A result in the conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct FoundResult {
+    pub(super) place: Place,
+    pub(super) is_error: Option<bool>,
+}
+
+/// The `index`-th call or result of an element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub(super) element: usize,
+    pub(super) index: usize,
+}
+
+/// Takes a conversation apart.
+pub(super) fn read(format: Format, elements: &[Element]) -> Thread {
+    let wire = format.wire();
+    let entries: Vec<Entry<'_>> = elements
+        .iter()
+        .map(|element| wire.read(&element.value))
+        .collect();
+    let mut ids = Ids::default();
+    for call in entries.iter().flat_map(|entry| &entry.calls) {
+        ids.reserve(call.id);
+    }
+    let mut thread = Thread {
+        turns: Vec::new(),
+        orphans: Vec::new(),
+    };
+    let mut at = 0;
+    while at < entries.len() {
+        let end = turn_end(&entries, at, wire.groups());
+        if entries[at].author == Author::Model {
+            let turn = read_turn(&entries, elements, at..end, &mut ids);
+            thread.turns.push(turn);
+        }
+        for (element, entry) in entries.iter().enumerate().take(end).skip(at) {
+            for (index, result) in entry.results.iter().enumerate() {
+                thread.pair(result, Place { element, index });
+            }
+        }
+        at = end;
+    }
+    thread
+}
+
+/// The end of the run of elements that starts at `start` and belongs together.
+fn turn_end(entries: &[Entry<'_>], start: usize, groups: bool) -> usize {
+    if !groups || entries[start].author != Author::Model {
+        return start + 1;
+    }
+    let more = entries[start..]
+        .iter()
+        .take_while(|entry| entry.author == Author::Model)
+        .count();
+    start + more
+}
+
+fn read_turn(
+    entries: &[Entry<'_>],
+    elements: &[Element],
+    range: Range<usize>,
+    ids: &mut Ids,
+) -> ThreadTurn {
+    let mut raw = Vec::new();
+    let mut places = Vec::new();
+    let mut warnings = Vec::new();
+    let mut stop_reasons = Vec::new();
+    for element in range.clone() {
+        for (index, call) in entries[element].calls.iter().enumerate() {
+            raw.push(call.clone());
+            places.push(Place { element, index });
+        }
+        warnings.extend(entries[element].warnings.iter().cloned());
+        stop_reasons.extend(entries[element].stop_reason.clone());
+        stop_reasons.extend(elements[element].stop_reason.clone());
+    }
+    let decoded = decode(&raw, ids, &mut warnings);
+    let calls = decoded
+        .into_iter()
+        .zip(raw.iter().zip(places))
+        .map(|(decoded, (raw, place))| ThreadCall {
+            decoded,
+            place,
+            wants_id: raw.id != WireId::Optional,
+            results: Vec::new(),
+        })
+        .collect();
+    ThreadTurn {
+        elements: range,
+        calls,
+        stop_reason: stop_reason::worst(stop_reasons),
+        warnings,
+    }
+}
+
+impl Thread {
+    fn pair(&mut self, result: &RawResult<'_>, place: Place) {
+        let found = FoundResult {
+            place,
+            is_error: result.is_error,
+        };
+        let open = self
+            .turns
+            .iter_mut()
+            .rev()
+            .find_map(|turn| turn.calls.iter_mut().find(|call| call.awaits(result)));
+        if let Some(call) = open {
+            call.results.push(found);
+            return;
+        }
+        let answered = self
+            .turns
+            .iter_mut()
+            .rev()
+            .find_map(|turn| turn.calls.iter_mut().find(|call| call.has_id_of(result)));
+        match answered {
+            Some(call) => call.results.push(found),
+            None => self.orphans.push(place),
+        }
+    }
+}
+
+impl ThreadCall {
+    /// Whether the format wants an id and the call had none.
+    pub(super) fn id_is_made_up(&self) -> bool {
+        self.decoded.origin.id.is_none() && self.wants_id
+    }
+
+    fn awaits(&self, result: &RawResult<'_>) -> bool {
+        let matches = match result.id {
+            WireId::Given(_) => self.has_id_of(result),
+            WireId::Missing => false,
+            WireId::Optional => {
+                self.decoded.origin.id.is_none()
+                    && result.name == Some(self.decoded.call.name.as_str())
+            }
+        };
+        matches && self.results.is_empty()
+    }
+
+    fn has_id_of(&self, result: &RawResult<'_>) -> bool {
+        match result.id {
+            // A JSON-RPC id of 1 is not the id "1"; a made-up id has no original to compare.
+            WireId::Given(id) => match &self.decoded.origin.id {
+                Some(own) => own == id,
+                None => id.as_str() == Some(self.decoded.call.id.as_str()),
+            },
+            WireId::Missing | WireId::Optional => false,
+        }
+    }
+}

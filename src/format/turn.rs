@@ -1,0 +1,150 @@
+//! The calls of one assistant message, and how calls on the wire become them.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+
+use crate::message::ToolCall;
+
+use super::Format;
+use super::arguments;
+use super::wire::{RawCall, WireId};
+
+/// What one assistant message asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Turn {
+    /// The format it came in, and goes out in unless asked otherwise.
+    pub format: Format,
+    /// The assistant message in pi form, with all its calls, for hooks and events; `null` with [`super::Keep::Calls`].
+    pub message: Value,
+    /// The calls to answer, in order: all of them, or in an array or session those without a result.
+    pub calls: Vec<ToolCall>,
+    /// Why the model stopped, in pi's words (`stop`, `length`, `toolUse`, `error`, `aborted`) where it is known;
+    /// other words are carried.
+    pub stop_reason: Option<String>,
+    /// What was odd about it, for people: made-up ids, repeated ids.
+    pub warnings: Vec<String>,
+    /// The line of the input where the value starts, from 1.
+    pub line: usize,
+    pub(super) origins: Vec<Origin>,
+    /// Whether it came in an array.
+    pub(super) in_list: bool,
+    /// The elements of the document that the turn takes up.
+    pub(super) elements: Range<usize>,
+}
+
+/// What answering a call needs beyond [`ToolCall`].
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Origin {
+    /// The id as it was; `None` when there was none.
+    pub(super) id: Option<Value>,
+    /// Whether the call takes free text instead of JSON (OpenAI's custom tools).
+    pub(super) is_custom: bool,
+    /// Its position among all calls of the message.
+    pub(super) position: usize,
+    /// Fields that the result repeats.
+    pub(super) echo: Vec<(&'static str, Value)>,
+}
+
+impl Turn {
+    /// What is known of the calls beyond themselves, call by call, if the turn came in this format.
+    pub(super) fn origins_in(&self, format: Format) -> impl Iterator<Item = Option<&Origin>> {
+        let known = self.format == format;
+        self.origins
+            .iter()
+            .map(move |origin| known.then_some(origin))
+    }
+}
+
+/// The ids in use, so that made-up ones are free.
+#[derive(Debug, Default)]
+pub(super) struct Ids(HashSet<String>);
+
+impl Ids {
+    pub(super) fn reserve(&mut self, id: WireId<'_>) {
+        self.0.extend(id.text());
+    }
+
+    /// `call_N`, N the call's position from 1, or the next number that is free.
+    fn make_up(&mut self, position: usize) -> String {
+        let id = (position + 1..=usize::MAX)
+            .map(|number| format!("call_{number}"))
+            .find(|id| !self.0.contains(id))
+            .expect("numbers do not run out");
+        self.0.insert(id.clone());
+        id
+    }
+}
+
+/// A call that is ready to run, with where it came from.
+pub(super) struct Decoded {
+    pub(super) call: ToolCall,
+    pub(super) origin: Origin,
+}
+
+/// Decodes the calls of one message; odd things become `warnings`.
+pub(super) fn decode(
+    raw: &[RawCall<'_>],
+    ids: &mut Ids,
+    warnings: &mut Vec<String>,
+) -> Vec<Decoded> {
+    let mut seen = HashSet::new();
+    raw.iter()
+        .enumerate()
+        .map(|(position, call)| {
+            let decoded = decode_call(call, position, ids, warnings);
+            if !seen.insert(decoded.call.id.clone()) {
+                warnings.push(format!(
+                    "two calls have the id {:?}; both run and both are answered, in order",
+                    decoded.call.id
+                ));
+            }
+            decoded
+        })
+        .collect()
+}
+
+fn decode_call(
+    raw: &RawCall<'_>,
+    position: usize,
+    ids: &mut Ids,
+    warnings: &mut Vec<String>,
+) -> Decoded {
+    let id = raw.id.text().unwrap_or_else(|| ids.make_up(position));
+    if raw.id == WireId::Missing {
+        warnings.push(format!(
+            "call {} has no id and is answered as {id:?}",
+            position + 1
+        ));
+    }
+    if raw.name.is_none() {
+        warnings.push(format!("call {} has no name", position + 1));
+    }
+    let (arguments, error) = match arguments::parse(raw.arguments) {
+        Ok(value) => (value, None),
+        Err(error) => (Value::Object(Map::new()), Some(error)),
+    };
+    let given_error = raw.arguments_error.filter(|error| !error.is_empty());
+    Decoded {
+        call: ToolCall {
+            id,
+            name: raw.name.unwrap_or_default().to_owned(),
+            arguments,
+            arguments_error: given_error.map(str::to_owned).or(error),
+        },
+        origin: Origin {
+            id: match raw.id {
+                WireId::Given(id) => Some(id.clone()),
+                WireId::Missing | WireId::Optional => None,
+            },
+            is_custom: matches!(raw.arguments, arguments::RawArguments::Free(_)),
+            position,
+            echo: raw
+                .echo
+                .iter()
+                .map(|(field, value)| (*field, (*value).clone()))
+                .collect(),
+        },
+    }
+}
