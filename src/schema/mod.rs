@@ -3,6 +3,9 @@
 //! The [`Schema`] reads any JSON Schema that tool authors write into an arena of nodes, and lets the `jsonschema`
 //! crate judge validity. Coercion and the words of a violation are the reference's.
 
+#[allow(dead_code, reason = "read by the validator")]
+mod formats;
+mod idn;
 #[allow(dead_code, reason = "read by coercion and explanation")]
 mod node;
 #[allow(dead_code, reason = "read by coercion and explanation")]
