@@ -21,3 +21,4 @@ pub mod registry;
 pub mod schema;
 pub mod stop;
 pub mod tool;
+pub mod transcript;

@@ -1,0 +1,5 @@
+//! What the reference answered: data files, and a module for each that replays it.
+//!
+//! The data were written by running `@earendil-works/pi-schema`, `pi-ai` and `pi-agent-core` 1.6.0.
+
+mod transcript;
