@@ -10,6 +10,7 @@
 pub mod event;
 pub mod format;
 pub mod hook;
+pub mod journal;
 pub mod json;
 pub mod manifest;
 pub mod message;
