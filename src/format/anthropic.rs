@@ -26,16 +26,17 @@ impl Wire for Anthropic {
     fn fit(&self, value: &Value) -> Fit {
         let holds = |wanted: fn(&Value) -> bool| items_at(value, "content").iter().any(wanted);
         match text_at(value, "role") {
-            Some("assistant") => Fit::with_calls(holds(is_call)),
+            Some("assistant") if holds(is_call) => Fit::Calls,
+            Some("assistant") if is_response(value) => Fit::Certain,
             Some("user") => Fit::with_calls(holds(is_result)),
-            Some("system") => Fit::Shape,
+            Some("assistant" | "system") => Fit::Shape,
             _ => Fit::No,
         }
     }
 
     fn unwrap(&self, mut value: Value) -> Result<Vec<Element>, String> {
         let stop_reason = text_at(&value, "stop_reason").map(stop_reason::from_anthropic);
-        if text_at(&value, "type") == Some("message") {
+        if is_response(&value) {
             value = json!({"role": "assistant", "content": value["content"].take()});
         }
         Ok(vec![Element { value, stop_reason }])
@@ -124,6 +125,10 @@ impl Wire for Anthropic {
     fn take_results(&self, element: Value, indexes: &[usize]) -> (Vec<Value>, Option<Value>) {
         split_items(element, "content", indexes, is_result)
     }
+}
+
+fn is_response(value: &Value) -> bool {
+    text_at(value, "type") == Some("message") && value.get("stop_reason").is_some()
 }
 
 fn is_call(block: &Value) -> bool {

@@ -223,17 +223,22 @@ fn output(reply: &Reply<'_>) -> Value {
     if !reply.has_images() {
         return reply.text().into();
     }
-    let items = reply.message.content.iter().map(|block| match block {
-        Content::Text { text } => input_text(text),
-        Content::Image { data, mime_type } => {
-            let image = Image { data, mime_type };
-            if IMAGE_TYPES.contains(&image.mime_type) {
-                json!({"type": "input_image", "image_url": image.data_url(), "detail": "auto"})
-            } else {
-                input_text(&image.omitted())
+    let items = reply
+        .message
+        .content
+        .iter()
+        .filter_map(|block| match block {
+            Content::Text { text } if text.is_empty() => None,
+            Content::Text { text } => Some(input_text(text)),
+            Content::Image { data, mime_type } => {
+                let image = Image { data, mime_type };
+                Some(if IMAGE_TYPES.contains(&image.mime_type) {
+                    json!({"type": "input_image", "image_url": image.data_url(), "detail": "auto"})
+                } else {
+                    input_text(&image.omitted())
+                })
             }
-        }
-    });
+        });
     items.collect()
 }
 

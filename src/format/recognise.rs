@@ -25,16 +25,20 @@ pub(super) fn recognise(values: &[Value], from: Option<Format>) -> Result<Recogn
         return Ok(with_format(values, format));
     }
     let mut with_calls = Vec::new();
+    let mut certain = None;
     let mut shape = None;
     for format in Format::ALL {
         match best_fit(values, format) {
             Fit::Calls => with_calls.push(format),
+            Fit::Certain => certain = certain.or(Some(format)),
             Fit::Shape => shape = shape.or(Some(format)),
             Fit::No => {}
         }
     }
     match with_calls.as_slice() {
-        [] => Ok(shape.map_or(Recognised::Nothing, Recognised::Message)),
+        [] => Ok(certain
+            .or(shape)
+            .map_or(Recognised::Nothing, Recognised::Message)),
         [format] => Ok(Recognised::Calls(*format)),
         several => Err(ambiguous(several)),
     }
@@ -43,7 +47,7 @@ pub(super) fn recognise(values: &[Value], from: Option<Format>) -> Result<Recogn
 fn with_format(values: &[Value], format: Format) -> Recognised {
     match best_fit(values, format) {
         Fit::Calls => Recognised::Calls(format),
-        Fit::Shape => Recognised::Message(format),
+        Fit::Certain | Fit::Shape => Recognised::Message(format),
         Fit::No => Recognised::Nothing,
     }
 }
@@ -99,5 +103,97 @@ fn kind_with_article(value: &Value) -> &'static str {
         Value::String(_) => "a string",
         Value::Array(_) => "an array",
         Value::Object(_) => "an empty object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn pi() -> Value {
+        json!({"role": "assistant", "content": [{"type": "toolCall", "id": "1", "name": "a", "arguments": {}}]})
+    }
+
+    fn anthropic() -> Value {
+        json!({"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "a", "input": {}}]})
+    }
+
+    fn openai() -> Value {
+        json!({"role": "assistant", "content": null, "tool_calls": [
+            {"id": "1", "type": "function", "function": {"name": "a", "arguments": "{}"}},
+        ]})
+    }
+
+    fn openai_responses() -> Value {
+        json!({"type": "function_call", "call_id": "1", "name": "a", "arguments": "{}"})
+    }
+
+    fn gemini() -> Value {
+        json!({"role": "model", "parts": [{"functionCall": {"name": "a", "args": {}}}]})
+    }
+
+    fn mcp() -> Value {
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a"}})
+    }
+
+    #[track_caller]
+    fn case(values: &[Value], expected: &Result<Recognised, String>) {
+        assert_eq!(recognise(values, None), *expected);
+    }
+
+    #[test]
+    fn calls_are_recognised_by_their_shape() {
+        case(&[pi()], &Ok(Recognised::Calls(Format::Pi)));
+        case(&[anthropic()], &Ok(Recognised::Calls(Format::Anthropic)));
+        case(&[openai()], &Ok(Recognised::Calls(Format::Openai)));
+        case(
+            &[openai_responses()],
+            &Ok(Recognised::Calls(Format::OpenaiResponses)),
+        );
+        case(&[gemini()], &Ok(Recognised::Calls(Format::Gemini)));
+        case(&[mcp()], &Ok(Recognised::Calls(Format::Mcp)));
+    }
+
+    #[test]
+    fn two_readings_of_calls_are_refused_with_both_names() {
+        let mut both = anthropic();
+        both["tool_calls"] = openai()["tool_calls"].clone();
+        let error = Err(
+            "the calls can be read as anthropic and as openai; say which with --from".to_owned(),
+        );
+        case(&[both], &error);
+        case(&[openai(), anthropic()], &error);
+        let result = json!({"role": "tool", "tool_call_id": "1", "content": "x"});
+        case(&[anthropic(), result], &error);
+    }
+
+    #[test]
+    fn being_told_decides() {
+        let mut both = anthropic();
+        both["tool_calls"] = openai()["tool_calls"].clone();
+        assert_eq!(
+            recognise(&[both], Some(Format::Openai)),
+            Ok(Recognised::Calls(Format::Openai))
+        );
+        assert_eq!(
+            recognise(&[pi()], Some(Format::Mcp)),
+            Ok(Recognised::Nothing)
+        );
+    }
+
+    #[test]
+    fn without_calls_nothing_has_to_be_decided() {
+        let text = json!({"role": "assistant", "content": "hi"});
+        case(&[text], &Ok(Recognised::Message(Format::Pi)));
+        let response = json!({"type": "message", "role": "assistant", "content": [], "stop_reason": "end_turn"});
+        case(&[response], &Ok(Recognised::Message(Format::Anthropic)));
+        case(
+            &[json!({"choices": []})],
+            &Ok(Recognised::Message(Format::Openai)),
+        );
+        case(&[json!({"a": 1})], &Ok(Recognised::Nothing));
+        case(&[], &Ok(Recognised::Nothing));
     }
 }

@@ -97,6 +97,15 @@ pub(super) fn from_gemini(word: &str) -> String {
     word.to_owned()
 }
 
+/// Some APIs call an answer with calls complete; pi calls it `toolUse`.
+pub(super) fn with_calls(word: String) -> String {
+    if word == STOP {
+        TOOL_USE.to_owned()
+    } else {
+        word
+    }
+}
+
 /// Of several words for one turn the one that keeps calls from running, else the first.
 pub(super) fn worst(words: Vec<String>) -> Option<String> {
     let keeps_calls_from_running =

@@ -71,7 +71,7 @@ pub(super) fn read(format: Format, elements: &[Element]) -> Thread {
     while at < entries.len() {
         let end = turn_end(&entries, at, wire.groups());
         if entries[at].author == Author::Model {
-            let turn = read_turn(&entries, elements, at..end, &mut ids);
+            let turn = read_turn(format, &entries, elements, at..end, &mut ids);
             thread.turns.push(turn);
         }
         for (element, entry) in entries.iter().enumerate().take(end).skip(at) {
@@ -97,6 +97,7 @@ fn turn_end(entries: &[Entry<'_>], start: usize, groups: bool) -> usize {
 }
 
 fn read_turn(
+    format: Format,
     entries: &[Entry<'_>],
     elements: &[Element],
     range: Range<usize>,
@@ -115,6 +116,12 @@ fn read_turn(
         stop_reasons.extend(entries[element].stop_reason.clone());
         stop_reasons.extend(elements[element].stop_reason.clone());
     }
+    let stop_reason = stop_reason::worst(stop_reasons);
+    let stop_reason = if raw.is_empty() || format == Format::Pi {
+        stop_reason
+    } else {
+        stop_reason.map(stop_reason::with_calls)
+    };
     let decoded = decode(&raw, ids, &mut warnings);
     let calls = decoded
         .into_iter()
@@ -129,7 +136,7 @@ fn read_turn(
     ThreadTurn {
         elements: range,
         calls,
-        stop_reason: stop_reason::worst(stop_reasons),
+        stop_reason,
         warnings,
     }
 }

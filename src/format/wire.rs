@@ -62,6 +62,8 @@ pub(crate) enum Fit {
     No,
     /// It could be a message of this format, and holds neither calls nor results in it.
     Shape,
+    /// It is what this API answers and no other, and holds neither calls nor results.
+    Certain,
     /// It holds calls or results in this format.
     Calls,
 }
