@@ -19,9 +19,11 @@ pub(crate) mod pretty;
 pub(crate) mod progress;
 mod rows;
 pub(crate) mod sanitize;
+pub(crate) mod spans;
 pub(crate) mod style;
 mod tally;
 pub(crate) mod text;
+pub(crate) mod timeline;
 mod usage;
 
 use std::os::fd::AsFd;
