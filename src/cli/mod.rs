@@ -3,6 +3,7 @@
 //! A subcommand is a file of its own with its `Args` and its `run`, a variant of [`Command`] and one match arm.
 
 mod duration;
+mod validate;
 
 use std::ffi::OsString;
 use std::io::Write as _;

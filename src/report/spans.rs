@@ -133,7 +133,9 @@ impl Recording {
             let next_run = runs.get(runs.partition_point(|run| *run < span.start));
             let begins = span.run.or(span.updates.first().copied());
             let ends = begins.or(span.end).unwrap_or(self.latest);
-            let ready = next_start.min(*next_run.unwrap_or(&f64::INFINITY)).min(ends);
+            let ready = next_start
+                .min(*next_run.unwrap_or(&f64::INFINITY))
+                .min(ends);
             span.ready = ready.max(span.start);
             next_start = span.start;
         }
