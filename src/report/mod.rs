@@ -21,6 +21,7 @@ mod rows;
 pub(crate) mod sanitize;
 pub(crate) mod spans;
 pub(crate) mod style;
+pub(crate) mod table;
 mod tally;
 pub(crate) mod text;
 pub(crate) mod timeline;

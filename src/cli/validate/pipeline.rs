@@ -166,15 +166,14 @@ impl<W: Work, R: Read> Pipeline<W, R> {
     }
 
     fn wait(&self, condition: impl Fn(&Turn) -> bool) -> MutexGuard<'_, Turn> {
-        self.turned
+        let turn = self
+            .turned
             .wait_while(lock(&self.turn), |turn| {
                 !turn.has_panicked && !condition(turn)
             })
-            .map(|turn| {
-                assert!(!turn.has_panicked, "a worker panicked");
-                turn
-            })
-            .expect("no holder of the lock panics")
+            .expect("no holder of the lock panics");
+        assert!(!turn.has_panicked, "a worker panicked");
+        turn
     }
 
     fn take_turn(&self, turn: &mut Turn, slot: &mut Slot<W::Output>, unfinished: Option<usize>) {
