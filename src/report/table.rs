@@ -139,7 +139,7 @@ mod tests {
         let table = table(&[["name", "a very long description of it", "end"]]);
         assert_eq!(
             table.render(24, &Styles::default()),
-            "A     LONGER         C\nname  a very long d…  end\n"
+            "A     LONGER         C\nname  a very long …  end\n"
         );
     }
 

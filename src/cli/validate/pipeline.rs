@@ -322,10 +322,8 @@ mod tests {
         last: Option<&'static str>,
     }
 
-    impl Brackets {
-        fn value(&self, text: &str, line: usize, output: &mut Vec<String>) {
-            output.push(format!("{line}: {}", text.trim().replace('\n', " ")));
-        }
+    fn answer(text: &str, line: usize) -> String {
+        format!("{line}: {}", text.trim().replace('\n', " "))
     }
 
     impl Work for Brackets {
@@ -334,19 +332,20 @@ mod tests {
         fn piece(&self, piece: Piece<'_>, output: &mut Vec<String>) -> Option<usize> {
             let text = str::from_utf8(piece.text).unwrap();
             let mut begin = 0;
-            while let Some(length) = text[begin..].find(')') {
-                let line = piece.first_line + count_lines(text[..begin].as_bytes());
-                let skipped = text[begin..].len() - text[begin..].trim_start().len();
-                let line = line + count_lines(text[begin..begin + skipped].as_bytes());
-                self.value(&text[begin..=begin + length], line, output);
+            loop {
+                begin += text[begin..].len() - text[begin..].trim_start().len();
+                let line = piece.first_line + count_lines(&piece.text[..begin]);
+                let Some(length) = text[begin..].find(')') else {
+                    break;
+                };
+                output.push(answer(&text[begin..=begin + length], line));
                 begin += length + 1;
             }
-            let begin = begin + text[begin..].len() - text[begin..].trim_start().len();
             if begin == text.len() {
                 return None;
             }
             if piece.is_last {
-                self.value("unfinished", piece.first_line, output);
+                output.push(answer("unfinished", piece.first_line));
                 return None;
             }
             Some(begin)
