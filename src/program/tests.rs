@@ -1,0 +1,565 @@
+//! Programs at work: what they are told, what their output means, and how they end.
+
+use std::sync::Mutex;
+
+use serde_json::json;
+
+use super::*;
+use crate::message::Content;
+use crate::stop::{StopLevel, Stopper};
+
+/// What came of one run.
+#[derive(Debug)]
+struct Ran {
+    result: Result<ToolResult, Throw>,
+    updates: Vec<Value>,
+    notices: Vec<Notice>,
+}
+
+impl Ran {
+    #[track_caller]
+    fn text(&self) -> &str {
+        match self.result.as_ref().map(|result| result.content.as_slice()) {
+            Ok([Content::Text { text }]) => text,
+            other => panic!("no text: {other:?}"),
+        }
+    }
+
+    #[track_caller]
+    fn thrown(&self) -> &str {
+        &self.result.as_ref().expect_err("it should throw").0
+    }
+
+    fn update_texts(&self) -> Vec<&str> {
+        let texts = self.updates.iter();
+        texts
+            .filter_map(|update| update["content"][0]["text"].as_str())
+            .collect()
+    }
+
+    fn warnings(&self) -> Vec<&str> {
+        let warnings = self.notices.iter().filter_map(|notice| match notice {
+            Notice::Warning(text) => Some(text.as_str()),
+            Notice::ToolStderr { .. } => None,
+        });
+        warnings.collect()
+    }
+
+    fn stderr_lines(&self) -> Vec<&str> {
+        let lines = self.notices.iter().filter_map(|notice| match notice {
+            Notice::ToolStderr { line, .. } => Some(line.as_str()),
+            Notice::Warning(_) => None,
+        });
+        lines.collect()
+    }
+}
+
+fn manifest(manifest: Value) -> ProgramManifest {
+    serde_json::from_value(manifest).unwrap()
+}
+
+fn tool(program: Value) -> Program {
+    let parameters = json!({"properties": {"q": {}, "t": {}}, "required": ["q"]});
+    let role = Role::Tool {
+        parameters: &parameters,
+    };
+    Program::new(&manifest(program), Path::new("."), role).unwrap()
+}
+
+fn sh(script: &str) -> Value {
+    json!({"command": ["sh", "-c", script]})
+}
+
+/// A manifest with one more field.
+fn with(mut program: Value, field: &str, value: Value) -> Value {
+    program[field] = value;
+    program
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+}
+
+async fn run_until(program: &Program, arguments: &Value, stop: &Stop) -> Ran {
+    let updates = Mutex::new(Vec::new());
+    let notices = Mutex::new(Vec::new());
+    let notice = |notice| notices.lock().unwrap().push(notice);
+    let invocation = Invocation {
+        tool_call_id: "call-1",
+        tool_name: "tool",
+        timeout: None,
+        socket: None,
+        sandbox: None,
+        stop,
+        notice: &notice,
+    };
+    let update = |update| updates.lock().unwrap().push(update);
+    let result = program.execute(arguments, &invocation, &update).await;
+    Ran {
+        result,
+        updates: updates.into_inner().unwrap(),
+        notices: notices.into_inner().unwrap(),
+    }
+}
+
+fn run(program: Value, arguments: &Value) -> Ran {
+    runtime().block_on(run_until(&tool(program), arguments, &Stop::never()))
+}
+
+fn answer(program: Value, input: &Value) -> Result<Option<Value>, Throw> {
+    let program = Program::new(&manifest(program), Path::new("."), Role::Answer).unwrap();
+    let stop = Stop::never();
+    let invocation = Invocation {
+        tool_call_id: "call-1",
+        tool_name: "tool",
+        timeout: None,
+        socket: None,
+        sandbox: None,
+        stop: &stop,
+        notice: &|_| {},
+    };
+    runtime().block_on(program.answer(input, &invocation))
+}
+
+#[track_caller]
+fn text(program: Value, arguments: &Value, expected: &str) {
+    assert_eq!(run(program, arguments).text(), expected);
+}
+
+#[track_caller]
+fn throws(program: Value, expected: &str) {
+    assert_eq!(run(program, &json!({"q": "x"})).thrown(), expected);
+}
+
+#[track_caller]
+fn wrong(program: Value, pointer: &str, message: &str) {
+    let parameters = json!({"properties": {"q": {}}});
+    let role = Role::Tool {
+        parameters: &parameters,
+    };
+    let error = Program::new(&manifest(program), Path::new("."), role).unwrap_err();
+    assert_eq!(error.pointer, pointer, "{error:?}");
+    assert!(error.message.contains(message), "{error:?}");
+}
+
+#[test]
+fn wrong_manifests_name_their_place() {
+    wrong(json!({}), "", "needs \"command\" or \"jq\"");
+    wrong(json!({"command": ["true"], "jq": "."}), "/jq", "not both");
+    wrong(
+        json!({"command": ["true"], "timeoutMs": 0}),
+        "/timeoutMs",
+        "one millisecond",
+    );
+    wrong(
+        json!({"command": ["true"], "output": "video/mp4"}),
+        "/output",
+        "image/png",
+    );
+    wrong(
+        json!({"command": ["true"], "okExitCodes": [0, 256]}),
+        "/okExitCodes/1",
+        "0 to 255",
+    );
+    wrong(
+        json!({"command": ["true"], "maxOutputBytes": 0}),
+        "/maxOutputBytes",
+        "one byte",
+    );
+    wrong(json!({"command": ["true"], "cwd": ""}), "/cwd", "no path");
+    wrong(
+        json!({"command": ["true"], "env": {"PITOOL_X": ""}}),
+        "/env/PITOOL_X",
+        "pitool alone",
+    );
+    wrong(
+        json!({"command": ["true"], "stdin": {"text": "{other}"}}),
+        "/stdin/text",
+        "not declared",
+    );
+    wrong(
+        json!({"jq": ".", "cwd": "x"}),
+        "/cwd",
+        "belongs to a command",
+    );
+    wrong(
+        json!({"jq": ".", "output": "image/png"}),
+        "/output",
+        "no image",
+    );
+}
+
+#[test]
+fn stdin_is_what_the_manifest_says() {
+    let cat = || json!({"command": ["cat"]});
+    text(
+        cat(),
+        &json!({"q": 18_446_744_073_709_551_615_u64}),
+        r#"{"q":18446744073709551615}"#,
+    );
+    text(
+        with(cat(), "stdin", json!("call")),
+        &json!({"q": 1}),
+        r#"{"toolCallId":"call-1","toolName":"tool","arguments":{"q":1}}"#,
+    );
+    text(
+        with(cat(), "stdin", json!("none")),
+        &json!({"q": 1}),
+        "(no output)",
+    );
+    text(
+        with(cat(), "stdin", json!({"text": "<{q}>"})),
+        &json!({"q": "a\nb"}),
+        "<a\nb>",
+    );
+}
+
+#[test]
+fn arguments_reach_the_process_as_they_are() {
+    text(
+        json!({"command": ["printf", "%s|", "{q}", "--t={t}", "end"]}),
+        &json!({"q": "a'; touch PWNED; '\"$(id)", "t": ["x", "y z"]}),
+        "a'; touch PWNED; '\"$(id)|--t=x|--t=y z|end|",
+    );
+}
+
+#[test]
+fn text_loses_one_line_break() {
+    text(sh("printf 'a\\n\\n'"), &json!({}), "a\n");
+    text(sh("printf a"), &json!({}), "a");
+    text(sh("printf 'a\\r\\n'"), &json!({}), "a");
+    text(sh("true"), &json!({}), "(no output)");
+}
+
+#[test]
+fn json_becomes_structured_content() {
+    let ran = run(
+        with(sh("echo '{ \"n\": 1 }'"), "output", json!("json")),
+        &json!({}),
+    );
+    assert_eq!(
+        ran.result,
+        Ok(ToolResult {
+            structured_content: Some(json!({"n": 1})),
+            ..ToolResult::text("{\"n\":1}")
+        })
+    );
+    let json = |script| with(sh(script), "output", json!("json"));
+    throws(json("true"), "Command printed no JSON value");
+    assert!(
+        run(json("echo '{} {}'"), &json!({}))
+            .thrown()
+            .contains("not one JSON value")
+    );
+    throws(json("echo ignored; echo why >&2; exit 2"), "why");
+    throws(json("exit 2"), "Command exited with code 2");
+}
+
+#[test]
+fn bytes_become_an_image() {
+    let ran = run(
+        with(sh("printf 'a\\377'"), "output", json!("image/png")),
+        &json!({}),
+    );
+    assert_eq!(
+        ran.result.unwrap().content,
+        [Content::Image {
+            data: "Yf8=".into(),
+            mime_type: "image/png".into()
+        }]
+    );
+    throws(
+        with(sh("true"), "output", json!("image/png")),
+        "Command printed no image",
+    );
+}
+
+fn items(script: &str) -> Value {
+    with(sh(script), "output", json!("items"))
+}
+
+#[test]
+fn items_are_updates_and_one_result() {
+    let script = r#"echo '{"type":"update","content":[],"details":{"n":1}}'
+        echo; printf '{"content":[{"type":"text","text":"one"}],"isError":true}\n[1]\n{"content":[]}'"#;
+    let ran = run(items(script), &json!({}));
+    assert_eq!(ran.updates, [json!({"content": [], "details": {"n": 1}})]);
+    let result = ran.result.unwrap();
+    assert_eq!(result.is_error, Some(true));
+    assert_eq!(result.joined_text(), "one");
+}
+
+#[test]
+fn items_fail_in_their_own_words() {
+    throws(items("true"), "Command gave no result");
+    throws(items("exit 3"), "Command exited with code 3");
+    throws(items("echo ' why '  >&2; exit 3"), "why");
+    throws(
+        items(r#"echo '{"content":[{"type":"text","text":"half"}]}'; echo why >&2; exit 3"#),
+        "half\n\nwhy",
+    );
+    throws(
+        items("printf '{\"content\":['"),
+        "Command printed something that is no item: line 1 column 13: unexpected end of the text: {\"content\":[",
+    );
+    assert!(
+        run(items("echo 7"), &json!({}))
+            .thrown()
+            .contains("no item: an item is a JSON object: 7")
+    );
+    let deep = items(
+        r#"printf '{"details":%s1%s}' "$(yes '[' | head -n 2000 | tr -d '\n')" "$(yes ']' | head -n 2000 | tr -d '\n')""#,
+    );
+    assert!(
+        run(deep, &json!({}))
+            .thrown()
+            .contains("nested more than 512 levels deep")
+    );
+}
+
+#[test]
+fn exits_are_told_in_one_sentence() {
+    throws(sh("exit 1"), "Command exited with code 1");
+    throws(
+        sh("echo out; exit 126"),
+        "out\n\nCommand exited with code 126",
+    );
+    throws(
+        sh("echo err >&2; exit 127"),
+        "err\n\nCommand exited with code 127",
+    );
+    throws(
+        sh("echo out; echo err >&2; exit 255"),
+        "out\nerr\n\nCommand exited with code 255",
+    );
+    throws(sh("kill -SEGV $$"), "Command was killed by SIGSEGV");
+    throws(
+        sh("echo out; kill -KILL $$"),
+        "out\n\nCommand was killed by SIGKILL",
+    );
+    text(
+        with(sh("echo none; exit 1"), "okExitCodes", json!([0, 1])),
+        &json!({}),
+        "none",
+    );
+}
+
+#[test]
+fn programs_that_cannot_start_say_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(at("plain"), "x").unwrap();
+    std::fs::write(at("script"), "#!/nonexistent/interpreter\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(at("script"), mode).unwrap();
+    let case = |program: &str, reason: &str| {
+        throws(
+            json!({"command": [program]}),
+            &format!("Cannot start \"{program}\": {reason}"),
+        );
+    };
+    case("pitool-no-such-program", "it is not on the PATH");
+    case(&at("none"), "No such file or directory");
+    case(&at("plain"), "Permission denied");
+    case(
+        &at("script"),
+        "its interpreter /nonexistent/interpreter does not exist",
+    );
+    case(&at(""), "it is a directory");
+    throws(
+        json!({"command": ["true"], "cwd": at("none")}),
+        &format!(
+            "Cannot start \"true\": its working directory {} does not exist",
+            at("none")
+        ),
+    );
+}
+
+#[test]
+fn program_with_a_slash_is_in_the_folder_of_the_manifest() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("hello");
+    std::fs::write(&script, "#!/bin/sh\npwd\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&script, mode).unwrap();
+    let role = Role::Tool {
+        parameters: &json!({}),
+    };
+    let program = manifest(json!({"command": ["./hello"], "cwd": "/"}));
+    let program = Program::new(&program, folder.path(), role).unwrap();
+    let ran = runtime().block_on(run_until(&program, &json!({}), &Stop::never()));
+    assert_eq!(ran.text(), "/");
+}
+
+#[test]
+fn environment_is_short() {
+    let ran = run(
+        with(
+            sh("env | cut -d= -f1 | sort"),
+            "env",
+            json!({"OWN": "${HOME:-x}/y"}),
+        ),
+        &json!({}),
+    );
+    let names: Vec<&str> = ran.text().lines().collect();
+    assert!(names.contains(&"OWN") && names.contains(&"PITOOL_TOOL_CALL_ID"));
+    assert!(!names.contains(&"CARGO_PKG_NAME"), "{names:?}");
+    let all = with(sh("echo $CARGO_PKG_NAME"), "inheritEnv", json!(true));
+    text(all, &json!({}), "pitool");
+    throws(
+        with(sh("true"), "env", json!({"X": "${PITOOL_TEST_UNSET}"})),
+        "Environment variable PITOOL_TEST_UNSET is not set; the tool's X is made from it",
+    );
+}
+
+#[test]
+fn stderr_is_passed_on_when_all_is_well() {
+    let ran = run(sh("echo one >&2; echo two >&2; echo out"), &json!({}));
+    assert_eq!(ran.text(), "out");
+    assert_eq!(ran.stderr_lines(), ["one", "two"]);
+}
+
+#[test]
+fn hooks_answer_with_one_value_or_none() {
+    assert_eq!(
+        answer(json!({"command": ["cat"]}), &json!({"a": 1})),
+        Ok(Some(json!({"a": 1})))
+    );
+    assert_eq!(answer(sh("cat >/dev/null"), &json!({})), Ok(None));
+    assert_eq!(
+        answer(sh("echo no >&2; exit 1"), &json!({})),
+        Err(Throw("no".into()))
+    );
+    assert!(answer(sh("echo nothing JSON"), &json!({})).is_err());
+    assert_eq!(
+        answer(json!({"jq": ".a"}), &json!({"a": 1})),
+        Ok(Some(json!(1)))
+    );
+    assert_eq!(answer(json!({"jq": "empty"}), &json!({})), Ok(None));
+    assert_eq!(
+        answer(json!({"jq": "error(\"no\")"}), &json!({})),
+        Err(Throw("no".into()))
+    );
+}
+
+#[test]
+fn timeout_ends_the_whole_group() {
+    let ran = run(
+        with(sh("echo out; sleep 300 & wait"), "timeoutMs", json!(300)),
+        &json!({}),
+    );
+    assert_eq!(ran.thrown(), "out\n\nCommand timed out after 0.3 seconds");
+    assert_eq!(ran.update_texts(), ["out"]);
+}
+
+#[test]
+fn result_before_the_timeout_is_told_but_does_not_count() {
+    let script = r#"echo '{"content":[{"type":"text","text":"early"}]}'; exec sleep 300"#;
+    throws(
+        with(items(script), "timeoutMs", json!(300)),
+        "early\n\nCommand timed out after 0.3 seconds",
+    );
+}
+
+/// Stops a program as soon as it has reported something.
+fn run_and_stop(program: Value, level: StopLevel) -> Ran {
+    let program = tool(program);
+    let stopper = Stopper::new();
+    let stop = stopper.stop();
+    let updates = Mutex::new(Vec::new());
+    let invocation = Invocation {
+        tool_call_id: "call-1",
+        tool_name: "tool",
+        timeout: None,
+        socket: None,
+        sandbox: None,
+        stop: &stop,
+        notice: &|_| {},
+    };
+    let update = |update| {
+        updates.lock().unwrap().push(update);
+        stopper.raise(level);
+    };
+    let result = runtime().block_on(program.execute(&json!({}), &invocation, &update));
+    Ran {
+        result,
+        updates: updates.into_inner().unwrap(),
+        notices: Vec::new(),
+    }
+}
+
+#[test]
+fn stopped_tool_has_time_for_its_result() {
+    let ran = run_and_stop(
+        sh("trap 'echo saved; exit 0' TERM; echo begun; sleep 300 & wait"),
+        StopLevel::Stopping,
+    );
+    assert_eq!(ran.text(), "begun\nsaved");
+    let ran = run_and_stop(sh("echo begun; exec sleep 300"), StopLevel::Stopping);
+    assert_eq!(ran.thrown(), "begun\n\nOperation aborted");
+    let ran = run_and_stop(
+        items(
+            r#"trap 'echo "{\"details\":1}"; exit 9' TERM; echo '{"type":"update"}'; sleep 300 & wait"#,
+        ),
+        StopLevel::Stopping,
+    );
+    assert_eq!(ran.result.unwrap().details, Some(json!(1)));
+}
+
+#[test]
+fn second_stop_leaves_no_time() {
+    let begin = std::time::Instant::now();
+    let ran = run_and_stop(
+        sh("trap '' TERM; echo begun; sleep 300 & wait"),
+        StopLevel::Now,
+    );
+    assert_eq!(ran.thrown(), "begun\n\nOperation aborted");
+    assert!(begin.elapsed() < process::GRACE);
+}
+
+#[test]
+fn jq_gives_items() {
+    let ran = run(
+        json!({"jq": "{type: \"update\", details: 1}, {details: $call, content: [{type: \"text\", text: .q}]}, error(\"late\")"}),
+        &json!({"q": "hi"}),
+    );
+    assert_eq!(ran.updates, [json!({"content": [], "details": 1})]);
+    assert_eq!(
+        ran.result,
+        Ok(ToolResult {
+            details: Some(json!({"toolCallId": "call-1", "toolName": "tool"})),
+            ..ToolResult::text("hi")
+        })
+    );
+}
+
+#[test]
+fn invalid_bytes_are_replaced_and_people_are_told() {
+    let ran = run(sh("printf 'a\\377\\360b\\n'"), &json!({}));
+    assert_eq!(ran.text(), "a\u{fffd}\u{fffd}b");
+    assert_eq!(
+        ran.warnings(),
+        ["tool call-1: its output is not UTF-8; bytes that are no characters became U+FFFD"]
+    );
+    text(sh("printf 'a\\000b'"), &json!({}), "a\0b");
+    text(
+        sh("printf '\\342\\202'; printf '\\254\\n'"),
+        &json!({}),
+        "€",
+    );
+}
+
+#[test]
+fn child_that_holds_the_output_does_not_hold_the_call() {
+    let begin = std::time::Instant::now();
+    let ran = run(sh("echo done; sleep 300 & exit 0"), &json!({}));
+    assert_eq!(ran.text(), "done");
+    assert!(begin.elapsed() < Duration::from_secs(2));
+    assert_eq!(
+        ran.warnings(),
+        ["tool call-1: a process that it left running was stopped"]
+    );
+}

@@ -1,0 +1,106 @@
+//! The watcher: a small process of its own that kills the groups of tools when pitool dies without a chance to.
+//!
+//! A SIGKILL of pitool leaves nobody to end its tools, and a signal on a parent's death reaches only direct children. So
+//! with the first tool one more process starts, pitool again, which reads the names of live groups from a pipe; the end of
+//! the pipe is the end of pitool. A library that is not [`enable`]d starts no watcher.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::io::{PipeWriter, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, OnceLock};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+/// How the watcher is started.
+#[derive(Debug)]
+struct Start {
+    program: PathBuf,
+    arguments: Vec<OsString>,
+}
+
+static START: OnceLock<Start> = OnceLock::new();
+static PIPE: OnceLock<Option<Mutex<PipeWriter>>> = OnceLock::new();
+
+/// Lets the first tool start `program` with `arguments`, which must come to [`watch`].
+pub fn enable(program: PathBuf, arguments: Vec<OsString>) {
+    let _ = START.set(Start { program, arguments });
+}
+
+/// The life of the watcher: follows the live groups on stdin and kills those that are left at its end.
+pub fn watch() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::thread::set_name(c"pitool-watcher");
+    let mut stdin = std::io::stdin().lock();
+    let mut live = BTreeSet::new();
+    let mut record = [0; RECORD];
+    while stdin.read_exact(&mut record).is_ok() {
+        follow(&mut live, record);
+    }
+    for group in live {
+        if let Some(group) = Pid::from_raw(group) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+/// A record: the group, negative when it has ended. So small that the pipe never splits one.
+const RECORD: usize = size_of::<i32>();
+
+fn follow(live: &mut BTreeSet<i32>, record: [u8; RECORD]) {
+    let group = i32::from_ne_bytes(record);
+    if group > 0 {
+        live.insert(group);
+    } else {
+        live.remove(&-group);
+    }
+}
+
+pub(crate) fn group_started(leader: Pid) {
+    tell(leader.as_raw_pid());
+}
+
+pub(crate) fn group_ended(leader: Pid) {
+    tell(-leader.as_raw_pid());
+}
+
+fn tell(record: i32) {
+    let Some(pipe) = PIPE.get_or_init(|| START.get().and_then(start)) else {
+        return;
+    };
+    // A watcher that is gone cannot be helped: its work was a safety net.
+    if let Ok(mut pipe) = pipe.lock() {
+        let _ = pipe.write_all(&record.to_ne_bytes());
+    }
+}
+
+fn start(start: &Start) -> Option<Mutex<PipeWriter>> {
+    let (reader, writer) = std::io::pipe().ok()?;
+    Command::new(&start.program)
+        .args(&start.arguments)
+        .stdin(reader)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .current_dir("/")
+        // Ctrl-C and the death of pitool's group must not reach it.
+        .process_group(0)
+        .spawn()
+        .ok()?;
+    Some(Mutex::new(writer))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ended_groups_are_not_live() {
+        let mut live = BTreeSet::new();
+        for record in [5, 7, -5, 9, -7] {
+            follow(&mut live, i32::to_ne_bytes(record));
+        }
+        assert_eq!(live, BTreeSet::from([9]));
+    }
+}
