@@ -7,6 +7,7 @@
 mod answer;
 mod anthropic;
 mod arguments;
+pub mod declare;
 mod document;
 mod gemini;
 mod input;

@@ -1,0 +1,263 @@
+//! Tools in the words of an API: what goes into the `tools` field of a request.
+//!
+//! A schema that an API cannot take as it is is adapted. Where that keeps the meaning nothing is said; where the model
+//! is told less than the schema says, and where the API would refuse the tool, a [`Finding`] says so. Calls are
+//! validated against the schema as it was written either way. Names are never adapted.
+
+mod gemini;
+mod modern;
+mod names;
+mod root;
+mod strict;
+mod walk;
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::json;
+use crate::tool::Tool;
+
+use super::Format;
+use super::pi::to_value;
+
+/// Something that an API does not take as the manifest says it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Finding {
+    /// The tool's name.
+    pub tool: String,
+    /// JSON Pointer into `parameters`; empty for the whole or for the tool itself.
+    pub path: String,
+    /// The rule, in a word that scripts can rely on.
+    pub rule: &'static str,
+    /// What is wrong and what was done about it.
+    pub message: String,
+    /// How bad it is.
+    pub severity: Severity,
+}
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Severity {
+    /// The API refuses the tool.
+    Error,
+    /// The model is told less than the schema says.
+    Note,
+}
+
+/// Whether OpenAI shall be held to the schemas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Strictness {
+    /// Only for tools whose `constrainedSampling` asks for it.
+    #[default]
+    AsDeclared,
+    /// For every tool whose schema allows it.
+    WherePossible,
+}
+
+/// Declarations for an API.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Declared {
+    /// The value of the request's `tools` (of the result of `tools/list` for MCP).
+    pub tools: Value,
+    /// What the API does not take as it is, in the order of the tools.
+    pub findings: Vec<Finding>,
+}
+
+/// Declares tools for an API, in their order.
+pub fn declare(tools: &[Arc<Tool>], format: Format, strictness: Strictness) -> Declared {
+    let mut findings = Vec::new();
+    let declared: Vec<Value> = tools
+        .iter()
+        .map(|tool| {
+            let mut report = Report::new(tool.name());
+            names::check(&mut report, format);
+            let declared = declare_one(tool, format, strictness, &mut report);
+            findings.extend(report.findings);
+            declared
+        })
+        .collect();
+    let tools = if format == Format::Gemini && !declared.is_empty() {
+        json!([{"functionDeclarations": declared}])
+    } else {
+        declared.into()
+    };
+    Declared { tools, findings }
+}
+
+/// Collects the findings of one tool.
+struct Report {
+    tool: String,
+    findings: Vec<Finding>,
+}
+
+impl Report {
+    fn new(tool: &str) -> Self {
+        Self {
+            tool: tool.to_owned(),
+            findings: Vec::new(),
+        }
+    }
+
+    fn error(&mut self, rule: &'static str, path: &str, message: impl Into<String>) {
+        self.add(Severity::Error, rule, path, message.into());
+    }
+
+    fn note(&mut self, rule: &'static str, path: &str, message: impl Into<String>) {
+        self.add(Severity::Note, rule, path, message.into());
+    }
+
+    fn add(&mut self, severity: Severity, rule: &'static str, path: &str, message: String) {
+        let finding = Finding {
+            tool: self.tool.clone(),
+            path: path.to_owned(),
+            rule,
+            message,
+            severity,
+        };
+        // A node that is reached twice is reported once.
+        if !self.findings.contains(&finding) {
+            self.findings.push(finding);
+        }
+    }
+}
+
+fn declare_one(tool: &Tool, format: Format, strictness: Strictness, report: &mut Report) -> Value {
+    match format {
+        Format::Pi => to_value(&tool.declaration),
+        Format::Anthropic => {
+            let schema = root::without_unions(modern_parameters(tool, report), report);
+            names::check_properties(&schema, report);
+            declaration(tool, "input_schema", schema)
+        }
+        Format::Openai => {
+            let (parameters, is_strict) = openai_parameters(tool, strictness, report);
+            let mut function = declaration(tool, "parameters", parameters);
+            if is_strict {
+                function["strict"] = true.into();
+            }
+            json!({"type": "function", "function": function})
+        }
+        Format::OpenaiResponses => {
+            let (parameters, is_strict) = openai_parameters(tool, strictness, report);
+            let mut declared = Map::new();
+            declared.insert("type".to_owned(), "function".into());
+            let function = declaration(tool, "parameters", parameters);
+            declared.extend(function.as_object().cloned().unwrap_or_default());
+            // Absent would mean strict here.
+            declared.insert("strict".to_owned(), is_strict.into());
+            Value::Object(declared)
+        }
+        Format::Gemini => {
+            let schema = root::without_unions(modern_parameters(tool, report), report);
+            declaration(tool, "parametersJsonSchema", gemini::subset(schema, report))
+        }
+        Format::Mcp => mcp_tool(tool, report),
+    }
+}
+
+/// `name`, `description` and the schema under the API's name for it.
+fn declaration(tool: &Tool, schema_key: &str, schema: Value) -> Value {
+    let mut declared = Map::new();
+    declared.insert("name".to_owned(), tool.name().into());
+    let description = tool.declaration.description.as_str();
+    declared.insert("description".to_owned(), description.into());
+    declared.insert(schema_key.to_owned(), schema);
+    Value::Object(declared)
+}
+
+/// The tool as MCP's `tools/list` shows it.
+fn mcp_tool(tool: &Tool, report: &mut Report) -> Value {
+    let schema = root::as_object(tool.declaration.parameters.clone(), report);
+    let mut declared = declaration(tool, "inputSchema", schema);
+    if let Some(label) = &tool.label {
+        declared["title"] = label.as_str().into();
+    }
+    if let Some(output) = &tool.output_schema {
+        if output.get("type").and_then(Value::as_str) == Some("object") {
+            declared["outputSchema"] = output.clone();
+        } else {
+            let message = "outputSchema has to have \"type\": \"object\" and was left out";
+            report.note("output-schema", "", message);
+        }
+    }
+    declared
+}
+
+/// Schemas that nest deeper are not worked with; no API takes them.
+const MAX_DEPTH: usize = 128;
+
+/// The parameters in the words of the current JSON Schema.
+fn modern_parameters(tool: &Tool, report: &mut Report) -> Value {
+    let parameters = &tool.declaration.parameters;
+    if json::depth(parameters) > MAX_DEPTH {
+        let message = format!("the schema nests more than {MAX_DEPTH} levels deep");
+        report.error("too-deep", "", message);
+        return json!({"type": "object"});
+    }
+    root::as_object(modern::modernise(parameters.clone()), report)
+}
+
+/// What a tool's `constrainedSampling` asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sampling {
+    Unsaid,
+    Never,
+    PreferStrict,
+    RequireStrict,
+    Grammar,
+}
+
+fn sampling(tool: &Tool) -> Sampling {
+    let config = tool.declaration.constrained_sampling.as_ref();
+    let field = |key| config.and_then(|config| config.get(key)?.as_str());
+    match (config, field("type"), field("strict")) {
+        (Some(Value::Bool(false)), ..) => Sampling::Never,
+        (_, Some("json_schema"), Some("require")) => Sampling::RequireStrict,
+        (_, Some("json_schema"), _) => Sampling::PreferStrict,
+        (_, Some("grammar"), _) => Sampling::Grammar,
+        _ => Sampling::Unsaid,
+    }
+}
+
+/// The parameters for OpenAI, and whether they are strict.
+fn openai_parameters(tool: &Tool, strictness: Strictness, report: &mut Report) -> (Value, bool) {
+    let sampling = sampling(tool);
+    if sampling == Sampling::Grammar {
+        let message = "a grammar is for tools that take free text; declared as a function";
+        report.note("constrained-sampling", "", message);
+    }
+    let wants_strict = match sampling {
+        Sampling::Never => false,
+        Sampling::PreferStrict | Sampling::RequireStrict => true,
+        Sampling::Unsaid | Sampling::Grammar => strictness == Strictness::WherePossible,
+    };
+    let schema = root::without_unions(modern_parameters(tool, report), report);
+    if wants_strict {
+        match strict::strict(&schema) {
+            Ok((schema, left_out)) => {
+                for reason in left_out {
+                    report.note("strict-keyword", &reason.path, reason.message);
+                }
+                return (schema, true);
+            }
+            Err(reasons) => {
+                for reason in reasons {
+                    let severity = if sampling == Sampling::RequireStrict {
+                        Severity::Error
+                    } else {
+                        Severity::Note
+                    };
+                    report.add(severity, "not-strict", &reason.path, reason.message);
+                }
+            }
+        }
+    }
+    (root::with_properties(schema), false)
+}
+
+#[cfg(test)]
+mod tests;

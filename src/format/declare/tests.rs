@@ -1,0 +1,472 @@
+use serde_json::{Value, json};
+
+use crate::message::ToolResult;
+use crate::tool::Declaration;
+
+use super::*;
+
+fn tool(name: &str, parameters: Value) -> Arc<Tool> {
+    let declaration = Declaration {
+        name: name.to_owned(),
+        description: "Does it".to_owned(),
+        parameters,
+        constrained_sampling: None,
+    };
+    Arc::new(Tool::native(declaration, |_| async {
+        Ok(ToolResult::default())
+    }))
+}
+
+/// `path rule` of each finding.
+fn found(declared: &Declared) -> Vec<String> {
+    declared
+        .findings
+        .iter()
+        .map(|finding| {
+            format!("{} {}", finding.path, finding.rule)
+                .trim()
+                .to_owned()
+        })
+        .collect()
+}
+
+#[track_caller]
+fn case(format: Format, parameters: Value, schema: &Value, findings: &[&str]) {
+    let declared = declare(&[tool("echo", parameters)], format, Strictness::AsDeclared);
+    let actual = match format {
+        Format::Pi | Format::OpenaiResponses => &declared.tools[0]["parameters"],
+        Format::Anthropic => &declared.tools[0]["input_schema"],
+        Format::Openai => &declared.tools[0]["function"]["parameters"],
+        Format::Gemini => &declared.tools[0]["functionDeclarations"][0]["parametersJsonSchema"],
+        Format::Mcp => &declared.tools[0]["inputSchema"],
+    };
+    assert_eq!(actual.to_string(), schema.to_string());
+    assert_eq!(found(&declared), findings);
+}
+
+#[track_caller]
+fn strict_case(parameters: Value, schema: &Value, findings: &[&str]) {
+    let tools = [tool("echo", parameters)];
+    let declared = declare(&tools, Format::Openai, Strictness::WherePossible);
+    let function = &declared.tools[0]["function"];
+    assert_eq!(function["parameters"].to_string(), schema.to_string());
+    assert_eq!(function["strict"], true, "{:?}", declared.findings);
+    assert_eq!(found(&declared), findings);
+}
+
+#[track_caller]
+fn not_strict_case(parameters: Value, findings: &[&str]) {
+    let tools = [tool("echo", parameters)];
+    let declared = declare(&tools, Format::Openai, Strictness::WherePossible);
+    assert_eq!(declared.tools[0]["function"].get("strict"), None);
+    assert_eq!(found(&declared), findings);
+}
+
+fn text_property() -> Value {
+    json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]})
+}
+
+#[test]
+fn every_api_has_its_own_frame() {
+    let tools = [tool("echo", text_property())];
+    let frame = |format| declare(&tools, format, Strictness::AsDeclared).tools;
+    let schema = text_property();
+    assert_eq!(
+        frame(Format::Pi),
+        json!([{"name": "echo", "description": "Does it", "parameters": schema}])
+    );
+    assert_eq!(
+        frame(Format::Anthropic),
+        json!([{"name": "echo", "description": "Does it", "input_schema": schema}])
+    );
+    assert_eq!(
+        frame(Format::Openai),
+        json!([{"type": "function", "function": {"name": "echo", "description": "Does it", "parameters": schema}}])
+    );
+    assert_eq!(
+        frame(Format::OpenaiResponses),
+        json!([{"type": "function", "name": "echo", "description": "Does it", "parameters": schema,
+            "strict": false}])
+    );
+    assert_eq!(
+        frame(Format::Gemini),
+        json!([{"functionDeclarations": [
+            {"name": "echo", "description": "Does it", "parametersJsonSchema": schema},
+        ]}])
+    );
+    assert_eq!(
+        frame(Format::Mcp),
+        json!([{"name": "echo", "description": "Does it", "inputSchema": schema}])
+    );
+}
+
+#[test]
+fn no_tools_are_an_empty_list_everywhere() {
+    for format in Format::ALL {
+        assert_eq!(
+            declare(&[], format, Strictness::AsDeclared).tools,
+            json!([])
+        );
+    }
+}
+
+#[test]
+fn pi_takes_everything_as_it_is() {
+    for schema in [
+        json!(true),
+        json!({"anyOf": []}),
+        json!({"$schema": "x", "type": "any"}),
+    ] {
+        case(Format::Pi, schema.clone(), &schema, &[]);
+    }
+}
+
+#[test]
+fn names_that_an_api_refuses_are_errors() {
+    let refused = |name: &str, format| {
+        let declared = declare(
+            &[tool(name, text_property())],
+            format,
+            Strictness::AsDeclared,
+        );
+        let errors = declared
+            .findings
+            .iter()
+            .filter(|finding| finding.severity == Severity::Error)
+            .count();
+        assert_eq!(declared.findings.len(), errors);
+        errors > 0
+    };
+    let long = "x".repeat(65);
+    for (name, formats) in [
+        ("echo", &[][..]),
+        (
+            "a.b",
+            &[Format::Anthropic, Format::Openai, Format::OpenaiResponses],
+        ),
+        ("1a", &[Format::Gemini]),
+        (&long, &[Format::Openai, Format::OpenaiResponses]),
+        (
+            "天気",
+            &[
+                Format::Anthropic,
+                Format::Openai,
+                Format::OpenaiResponses,
+                Format::Gemini,
+                Format::Mcp,
+            ],
+        ),
+    ] {
+        for format in Format::ALL {
+            assert_eq!(
+                refused(name, format),
+                formats.contains(&format),
+                "{name} for {format}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_root_is_an_object() {
+    let object = json!({"type": "object"});
+    for schema in [json!(true), json!({}), json!({"type": ["object", "null"]})] {
+        case(Format::Anthropic, schema.clone(), &object, &[]);
+        case(Format::Mcp, schema, &object, &[]);
+    }
+    case(Format::Anthropic, json!(false), &object, &["root-type"]);
+    case(
+        Format::Anthropic,
+        json!({"type": "string"}),
+        &object,
+        &["root-type"],
+    );
+    let with_properties = json!({"type": "object", "properties": {}});
+    case(Format::Openai, json!({}), &with_properties, &[]);
+    let referring = json!({"$ref": "#/$defs/a", "$defs": {"a": {"properties": {"x": {}}}}});
+    let followed = json!({"type": "object", "$defs": {"a": {"properties": {"x": {}}}},
+        "properties": {"x": {}}});
+    case(Format::Anthropic, referring, &followed, &[]);
+}
+
+#[test]
+fn older_drafts_are_rewritten() {
+    let old = json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object",
+        "properties": {"t": {"type": "array", "items": [{"type": "string"}], "additionalItems": false}},
+        "dependencies": {"a": ["b"], "c": {"required": ["d"]}}});
+    let new = json!({"type": "object",
+        "properties": {"t": {"type": "array", "prefixItems": [{"type": "string"}], "items": false}},
+        "dependentRequired": {"a": ["b"]}, "dependentSchemas": {"c": {"required": ["d"]}}});
+    case(Format::Anthropic, old, &new, &[]);
+}
+
+#[test]
+fn malformed_keywords_are_left_out() {
+    let odd = json!({"type": "object", "required": true, "properties": {
+        "a": {"type": "any", "minimum": "5", "anyOf": [], "items": 3}, "b": 5}});
+    let even = json!({"type": "object", "properties": {"a": {}}});
+    case(Format::Anthropic, odd, &even, &[]);
+}
+
+#[test]
+fn alternatives_at_the_root_are_merged() {
+    let branch = |name: &str| {
+        json!({"properties": {"kind": {"const": name}, name: {"type": "string"}},
+        "required": ["kind", name], "additionalProperties": false})
+    };
+    let union = json!({"oneOf": [branch("a"), branch("b")]});
+    let merged = json!({"type": "object", "properties": {
+        "kind": {"anyOf": [{"const": "a"}, {"const": "b"}]}, "a": {"type": "string"}, "b": {"type": "string"}},
+        "required": ["kind"], "additionalProperties": false});
+    for format in [Format::Anthropic, Format::Openai, Format::OpenaiResponses] {
+        case(format, union.clone(), &merged, &["/oneOf root-union"]);
+    }
+    let as_it_is = json!({"type": "object", "oneOf": [branch("a"), branch("b")]});
+    case(Format::Mcp, union, &as_it_is, &[]);
+}
+
+#[test]
+fn all_of_at_the_root_is_merged_without_a_word_where_it_says_no_more() {
+    let simple = json!({"allOf": [text_property(), {"properties": {"b": {"type": "integer"}}}]});
+    let merged = json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}},
+        "required": ["a"]});
+    case(Format::Anthropic, simple, &merged, &[]);
+    let more = json!({"allOf": [text_property(), {"not": {"required": ["b"]}}]});
+    case(
+        Format::Anthropic,
+        more,
+        &text_property(),
+        &["/allOf root-union"],
+    );
+}
+
+#[test]
+fn anthropic_is_particular_about_property_names() {
+    let schema =
+        json!({"type": "object", "properties": {"a": {"properties": {"b c": {}}}, "d/e": {}}});
+    let findings = [
+        "/properties/d~1e property-name",
+        "/properties/a/properties/b c property-name",
+    ];
+    case(Format::Anthropic, schema.clone(), &schema, &findings);
+    case(Format::Openai, schema.clone(), &schema, &[]);
+}
+
+#[test]
+fn gemini_reads_a_part_of_json_schema() {
+    let rich = json!({"type": "object", "title": "T", "default": {}, "properties": {
+        "c": {"const": "x"},
+        "n": {"type": "integer", "exclusiveMinimum": 0, "exclusiveMaximum": 10},
+        "s": {"type": "string", "pattern": "^a", "minLength": 2},
+        "e": {"enum": ["a", null]},
+        "b": {"enum": [true]},
+        "m": {"allOf": [{"type": "string"}], "description": "d"},
+    }});
+    let plain = json!({"type": "object", "title": "T", "properties": {
+        "c": {"enum": ["x"]},
+        "n": {"type": "integer", "minimum": 1, "maximum": 9},
+        "s": {"type": "string"},
+        "e": {"anyOf": [{"enum": ["a"]}, {"type": "null"}]},
+        "b": {},
+        "m": {"description": "d", "type": "string"},
+    }});
+    let findings = [
+        "/properties/s/pattern keyword",
+        "/properties/s/minLength keyword",
+        "/properties/b/enum keyword",
+    ];
+    case(Format::Gemini, rich, &plain, &findings);
+}
+
+#[test]
+fn gemini_wants_references_alone_and_in_defs() {
+    let referring = json!({"type": "object", "definitions": {"x": {"type": "string"}},
+        "properties": {"a": {"$ref": "#/definitions/x", "description": "d"}, "b": {"$ref": "#/definitions/x"}}});
+    let moved = json!({"type": "object",
+        "properties": {"a": {"description": "d", "anyOf": [{"$ref": "#/$defs/x"}]}, "b": {"$ref": "#/$defs/x"}},
+        "$defs": {"x": {"type": "string"}}});
+    case(Format::Gemini, referring, &moved, &[]);
+}
+
+#[test]
+fn gemini_takes_recursion_only_where_it_may_end() {
+    let tree = |required: Value| {
+        json!({"type": "object", "properties": {"root": {"$ref": "#/$defs/n"}},
+        "required": ["root"],
+        "$defs": {"n": {"type": "object", "properties": {"next": {"$ref": "#/$defs/n"}}, "required": required}}})
+    };
+    case(Format::Gemini, tree(json!([])), &tree(json!([])), &[]);
+    let endless = tree(json!(["next"]));
+    case(
+        Format::Gemini,
+        endless.clone(),
+        &endless,
+        &["/$defs/n/properties/next recursive-ref"],
+    );
+}
+
+#[test]
+fn strict_schemas_require_everything_and_close_objects() {
+    strict_case(
+        json!({"type": "object", "properties": {
+            "a": {"type": "string"},
+            "b": {"type": "integer", "minimum": 1, "default": 3},
+            "c": {"enum": ["x", "y"]},
+            "d": {"type": ["string", "null"]},
+            "e": {"type": "object", "properties": {"f": {"type": "boolean"}}, "required": ["f"]},
+        }, "required": ["a"]}),
+        &json!({"type": "object", "properties": {
+            "a": {"type": "string"},
+            "b": {"type": ["integer", "null"], "minimum": 1},
+            "c": {"anyOf": [{"enum": ["x", "y"], "type": "string"}, {"type": "null"}]},
+            "d": {"type": ["string", "null"]},
+            "e": {"type": ["object", "null"], "properties": {"f": {"type": "boolean"}}, "required": ["f"],
+                "additionalProperties": false},
+        }, "required": ["a", "b", "c", "d", "e"], "additionalProperties": false}),
+        &[],
+    );
+}
+
+#[test]
+fn strict_schemas_leave_out_what_only_narrows() {
+    strict_case(
+        json!({"type": "object", "properties": {
+            "a": {"type": "string", "minLength": 1, "format": "uri"},
+            "b": {"type": "array", "items": {"type": "string", "format": "uuid"}, "uniqueItems": true},
+        }, "required": ["a", "b"]}),
+        &json!({"type": "object", "properties": {
+            "a": {"type": "string"},
+            "b": {"type": "array", "items": {"type": "string", "format": "uuid"}},
+        }, "required": ["a", "b"], "additionalProperties": false}),
+        &[
+            "/properties/a/minLength strict-keyword",
+            "/properties/a/format strict-keyword",
+            "/properties/b/uniqueItems strict-keyword",
+        ],
+    );
+}
+
+#[test]
+fn strict_schemas_take_recursion_and_unions() {
+    let schema = json!({"type": "object", "properties": {
+        "t": {"$ref": "#/$defs/t", "description": "a tree"},
+        "u": {"oneOf": [{"type": "string"}, {"type": "integer"}]},
+    }, "required": ["t", "u"], "$defs": {"t": {"type": "object", "properties": {
+        "next": {"$ref": "#/$defs/t"}}}}});
+    strict_case(
+        schema,
+        &json!({"type": "object", "properties": {
+            "t": {"description": "a tree", "anyOf": [{"$ref": "#/$defs/t"}]},
+            "u": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+        }, "required": ["t", "u"], "$defs": {"t": {"type": "object", "properties": {
+            "next": {"anyOf": [{"$ref": "#/$defs/t"}, {"type": "null"}]}}, "required": ["next"],
+            "additionalProperties": false}}, "additionalProperties": false}),
+        &[],
+    );
+}
+
+#[test]
+fn where_a_schema_cannot_be_strict_the_reasons_are_given() {
+    let object = |property: Value| json!({"type": "object", "properties": {"a": property}, "required": ["a"]});
+    not_strict_case(object(json!({})), &["/properties/a not-strict"]);
+    not_strict_case(object(json!(true)), &["/properties/a not-strict"]);
+    not_strict_case(
+        object(json!({"type": "array"})),
+        &["/properties/a not-strict"],
+    );
+    not_strict_case(
+        object(json!({"type": "object"})),
+        &["/properties/a not-strict"],
+    );
+    not_strict_case(
+        object(
+            json!({"type": "object", "properties": {"b": {"type": "null"}}, "additionalProperties": true}),
+        ),
+        &["/properties/a/additionalProperties not-strict"],
+    );
+    not_strict_case(
+        object(json!({"type": "string", "not": {"const": "x"}})),
+        &["/properties/a/not not-strict"],
+    );
+    not_strict_case(
+        object(json!({"$ref": "https://example.com/x.json"})),
+        &["/properties/a not-strict"],
+    );
+    not_strict_case(
+        json!({"type": "object", "properties": {}, "required": ["gone"]}),
+        &["not-strict"],
+    );
+    let mut deep = json!({"type": "string"});
+    for _ in 0..10 {
+        deep = json!({"type": "array", "items": deep});
+    }
+    not_strict_case(object(deep), &["not-strict"]);
+}
+
+#[test]
+fn constrained_sampling_decides_for_its_tool() {
+    let with = |sampling: Value, parameters: Value| {
+        let declaration = Declaration {
+            constrained_sampling: Some(sampling),
+            ..tool("echo", parameters).declaration.clone()
+        };
+        let tool = Tool::native(declaration, |_| async { Ok(ToolResult::default()) });
+        let declared = declare(
+            &[Arc::new(tool)],
+            Format::OpenaiResponses,
+            Strictness::WherePossible,
+        );
+        let severities: Vec<Severity> = declared
+            .findings
+            .iter()
+            .map(|finding| finding.severity)
+            .collect();
+        (declared.tools[0]["strict"].clone(), severities)
+    };
+    let anything = json!({"type": "object", "properties": {"a": {}}});
+    assert_eq!(with(json!(false), text_property()), (json!(false), vec![]));
+    let require = json!({"type": "json_schema", "strict": "require"});
+    assert_eq!(
+        with(require.clone(), text_property()),
+        (json!(true), vec![])
+    );
+    assert_eq!(
+        with(require, anything.clone()),
+        (json!(false), vec![Severity::Error])
+    );
+    let prefer = json!({"type": "json_schema", "strict": "prefer"});
+    assert_eq!(with(prefer, anything), (json!(false), vec![Severity::Note]));
+    let grammar = json!({"type": "grammar", "variants": {"openai_lark": "start: \"x\""}});
+    assert_eq!(
+        with(grammar, text_property()),
+        (json!(true), vec![Severity::Note])
+    );
+}
+
+#[test]
+fn a_schema_that_nests_too_deep_is_an_error() {
+    let mut deep = json!({});
+    for _ in 0..300 {
+        deep = json!({"items": deep});
+    }
+    case(
+        Format::Gemini,
+        deep,
+        &json!({"type": "object"}),
+        &["too-deep"],
+    );
+}
+
+#[test]
+fn mcp_shows_labels_and_output_schemas_of_objects() {
+    let mut tool = Tool::native(
+        tool("echo", text_property()).declaration.clone(),
+        |_| async { Ok(ToolResult::default()) },
+    );
+    tool.label = Some("Echo".to_owned());
+    tool.output_schema = Some(json!({"type": "object"}));
+    let declared = declare(&[Arc::new(tool)], Format::Mcp, Strictness::AsDeclared);
+    assert_eq!(declared.tools[0]["title"], "Echo");
+    assert_eq!(declared.tools[0]["outputSchema"], json!({"type": "object"}));
+    assert_eq!(declared.findings, []);
+}

@@ -1,0 +1,109 @@
+//! Where subschemas stand inside of a schema.
+
+use serde_json::{Map, Value};
+
+/// Keywords whose value is one schema.
+const ONE: [&str; 11] = [
+    "additionalProperties",
+    "contains",
+    "contentSchema",
+    "else",
+    "if",
+    "items",
+    "not",
+    "propertyNames",
+    "then",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
+/// Keywords whose value is a list of schemas.
+const LISTS: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
+/// Keywords whose value is an object of schemas.
+const MAPS: [&str; 5] = [
+    "$defs",
+    "definitions",
+    "dependentSchemas",
+    "patternProperties",
+    "properties",
+];
+
+/// Replaces every direct subschema of `keywords` by what `change` makes of it; `path` is the JSON Pointer of the
+/// schema, and `change` gets that of the subschema. Order is kept.
+pub(super) fn map_subschemas(
+    keywords: Map<String, Value>,
+    path: &str,
+    change: &mut dyn FnMut(&str, Value) -> Value,
+) -> Map<String, Value> {
+    let changed = keywords.into_iter().map(|(keyword, value)| {
+        let at = step(path, &keyword);
+        let value = match value {
+            Value::Object(map) if MAPS.contains(&keyword.as_str()) => map
+                .into_iter()
+                .map(|(key, schema)| {
+                    let schema = change(&step(&at, &key), schema);
+                    (key, schema)
+                })
+                .collect::<Map<_, _>>()
+                .into(),
+            Value::Array(list) if LISTS.contains(&keyword.as_str()) => list
+                .into_iter()
+                .enumerate()
+                .map(|(index, schema)| change(&format!("{at}/{index}"), schema))
+                .collect(),
+            schema if ONE.contains(&keyword.as_str()) && is_schema(&schema) => change(&at, schema),
+            other => other,
+        };
+        (keyword, value)
+    });
+    changed.collect()
+}
+
+/// Whether a value can be a schema at all.
+pub(super) fn is_schema(value: &Value) -> bool {
+    value.is_object() || value.is_boolean()
+}
+
+/// A JSON Pointer one key longer.
+pub(super) fn step(path: &str, key: &str) -> String {
+    format!("{path}/{}", key.replace('~', "~0").replace('/', "~1"))
+}
+
+/// What a `$ref` into the same document names, if it does: `#`, or `#` and a JSON Pointer.
+pub(super) fn target<'v>(root: &'v Value, reference: &str) -> Option<&'v Value> {
+    root.pointer(&pointer(reference)?)
+}
+
+/// The JSON Pointer of a `$ref` into the same document.
+pub(super) fn pointer(reference: &str) -> Option<String> {
+    let fragment = reference.strip_prefix('#')?;
+    (fragment.is_empty() || fragment.starts_with('/')).then(|| percent_decoded(fragment))
+}
+
+/// `$ref`s are URIs, so that names in them may be percent-encoded.
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, behind)) = rest.split_first() {
+        let escape = behind.get(..2).filter(|_| byte == b'%');
+        let decoded = escape
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(decoded.unwrap_or(byte));
+        rest = if decoded.is_some() {
+            &behind[2..]
+        } else {
+            behind
+        };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The texts in an array field.
+pub(super) fn texts<'v>(keywords: &'v Map<String, Value>, keyword: &str) -> Vec<&'v str> {
+    keywords
+        .get(keyword)
+        .and_then(Value::as_array)
+        .map_or_else(Vec::new, |list| {
+            list.iter().filter_map(Value::as_str).collect()
+        })
+}
