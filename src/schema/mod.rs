@@ -3,11 +3,12 @@
 //! The [`Schema`] reads any JSON Schema that tool authors write into an arena of nodes, and lets the `jsonschema`
 //! crate judge validity. Coercion and the words of a violation are the reference's.
 
-#[allow(dead_code, reason = "read by the validator")]
-mod formats;
-mod idn;
+mod endless;
+mod flatten;
+mod judge;
 #[allow(dead_code, reason = "read by coercion and explanation")]
 mod node;
+mod number;
 #[allow(dead_code, reason = "read by coercion and explanation")]
 mod pattern;
 mod reference;
@@ -50,3 +51,24 @@ impl fmt::Display for CompileError {
 }
 
 impl std::error::Error for CompileError {}
+
+/// A compiled JSON Schema.
+#[derive(Debug)]
+pub struct Schema {
+    arena: std::sync::Arc<node::Arena>,
+    judge: judge::Judge,
+}
+
+impl Schema {
+    /// Compiles a schema.
+    pub fn compile(schema: &Value) -> Result<Self, CompileError> {
+        let arena = std::sync::Arc::new(node::Arena::read(schema)?);
+        let judge = judge::Judge::new(std::sync::Arc::clone(&arena));
+        Ok(Self { arena, judge })
+    }
+
+    /// Whether the schema accepts a value as it is.
+    pub fn check(&self, value: &Value) -> bool {
+        self.judge.accepts(self.arena.root(), value)
+    }
+}

@@ -115,7 +115,7 @@ pub(crate) struct Keywords {
     pub(crate) one_of: Option<Vec<NodeId>>,
     /// `not`.
     pub(crate) not: Option<NodeId>,
-    /// `if` with a `then` or an `else`.
+    /// `if`; without `then` and `else` it counts only for what is unevaluated.
     pub(crate) condition: Option<Condition>,
     /// `$ref`.
     pub(crate) reference: Option<Reference>,
@@ -244,6 +244,11 @@ impl Arena {
             Node::Boolean(_) => None,
             Node::Keywords(keywords) => Some(keywords),
         }
+    }
+
+    /// The id of the node at an index.
+    pub(crate) fn id_at(&self, index: usize) -> Option<NodeId> {
+        (index < self.nodes.len()).then(|| node_id(index))
     }
 
     /// All ids, the root's first.
@@ -532,10 +537,9 @@ impl<'a> Reader<'a> {
             keywords.additional_items = Some(self.node(rest, base)?);
         }
         let (consequence, alternative) = (written.get("then"), written.get("else"));
-        if let Some(test) = written
-            .get("if")
-            .filter(|_| consequence.is_some() || alternative.is_some())
-        {
+        let is_alone = consequence.is_none() && alternative.is_none();
+        let is_schema = |test: &&Value| test.is_object() || test.is_boolean();
+        if let Some(test) = written.get("if").filter(|test| !is_alone || is_schema(test)) {
             keywords.condition = Some(Condition {
                 test: self.node(test, base)?,
                 consequence: consequence
@@ -578,6 +582,12 @@ impl<'a> Reader<'a> {
         let anchor = found
             .filter(|target| target.is_dynamic)
             .and_then(|_| text.rsplit_once('#'));
+        if let Some((_, name)) = anchor {
+            // Whatever bears the name may be meant, also what nothing else leads to.
+            for target in self.identifiers.dynamic_anchors(name) {
+                self.node(target.schema, target.base)?;
+            }
+        }
         let target = found
             .map(|target| self.node(target.schema, target.base))
             .transpose()?;

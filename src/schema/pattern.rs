@@ -8,7 +8,13 @@ use fancy_regex::Regex;
 #[derive(Debug)]
 pub(crate) struct Pattern {
     source: String,
-    compiled: OnceLock<Option<Regex>>,
+    compiled: OnceLock<Option<Compiled>>,
+}
+
+#[derive(Debug)]
+struct Compiled {
+    translated: String,
+    regex: Regex,
 }
 
 impl Pattern {
@@ -32,12 +38,20 @@ impl Pattern {
 
     /// Whether the pattern matches somewhere in `text`.
     pub(crate) fn matches(&self, text: &str) -> bool {
-        self.compiled()
-            .is_some_and(|regex| regex.is_match(text).unwrap_or(false))
+        self.compiled().is_some_and(|compiled| compiled.regex.is_match(text).unwrap_or(false))
     }
 
-    fn compiled(&self) -> Option<&Regex> {
-        let compile = || Regex::new(&jsonschema_regex::to_rust_regex(&self.source).ok()?).ok();
+    /// The pattern in Rust's words; `None` if it is invalid.
+    pub(crate) fn translated(&self) -> Option<&str> {
+        self.compiled().map(|compiled| compiled.translated.as_str())
+    }
+
+    fn compiled(&self) -> Option<&Compiled> {
+        let compile = || {
+            let translated = jsonschema_regex::to_rust_regex(&self.source).ok()?.into_owned();
+            let regex = Regex::new(&translated).ok()?;
+            Some(Compiled { translated, regex })
+        };
         self.compiled.get_or_init(compile).as_ref()
     }
 }

@@ -103,6 +103,12 @@ impl<'a> Identifiers<'a> {
         }
     }
 
+    /// Every schema with that `$dynamicAnchor`.
+    pub(super) fn dynamic_anchors(&self, name: &str) -> Vec<Target<'a>> {
+        let named = self.anchors.values().filter_map(|anchors| anchors.get(name));
+        named.filter(|target| target.is_dynamic).copied().collect()
+    }
+
     /// The base that holds at `schema`, or `outer` where no schema stands.
     pub(super) fn base_of(&self, schema: &Value, outer: Base) -> Base {
         self.base_at
