@@ -307,6 +307,29 @@ impl Keywords {
         }
     }
 
+    /// The schema of the array item at `index`, as coercion sees it: it never looks at `additionalItems`.
+    pub(crate) fn covering_item(&self, index: usize) -> Option<NodeId> {
+        match &self.items {
+            Some(Items::Each(each)) => each.get(index).copied(),
+            _ => self.item(index),
+        }
+    }
+
+    /// The schemas of the member with that key: of `properties`, of every pattern that matches, else of
+    /// `additionalProperties`.
+    pub(crate) fn covering(&self, key: &str) -> impl Iterator<Item = NodeId> {
+        let declared = self.properties.as_ref().and_then(|members| members.get(key));
+        let patterns = self.pattern_properties.iter().flatten();
+        let mut matching = patterns.filter(move |(pattern, _)| pattern.matches(key)).map(|(_, id)| *id).peekable();
+        let additional = self.additional_properties.filter(|_| declared.is_none() && matching.peek().is_none());
+        declared.into_iter().chain(matching).chain(additional)
+    }
+
+    /// Whether `required` names a key.
+    pub(crate) fn requires(&self, key: &str) -> bool {
+        self.required.iter().any(|name| name == key)
+    }
+
     fn prefix_item(&self, index: usize) -> Option<NodeId> {
         self.prefix_items.as_ref()?.get(index).copied()
     }
