@@ -11,6 +11,7 @@ use serde_json::{Map, Number, Value, json};
 
 use super::{
     endless::endless,
+    formats,
     node::{Arena, Items, Keywords, Node, NodeId},
 };
 
@@ -20,8 +21,14 @@ pub(super) const OWN_KEYWORD: &str = "pitool";
 /// How many times nodes of endless cycles are written down before a reference among them just rejects.
 const MOST_UNROLLED: usize = 256;
 
-/// The schemas that are being judged on the way to a node, with the same value: only those on endless cycles.
-type InProgress = BTreeSet<NodeId>;
+/// The way to a node on an endless cycle.
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+struct Way {
+    /// The schemas that are being judged with the same value: only those on endless cycles.
+    in_progress: BTreeSet<NodeId>,
+    /// Whether a `not` turns the verdict round, so that what must reject has to accept.
+    is_negated: bool,
+}
 
 /// An arena as documents of JSON Schema 2020-12.
 pub(super) struct Documents {
@@ -40,9 +47,9 @@ impl Documents {
             pending: Vec::new(),
         };
         let mut by_uri: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
-        writer.pending.extend(arena.ids().map(|id| (id, id.index().to_string(), InProgress::new())));
-        while let Some((id, name, in_progress)) = writer.pending.pop() {
-            let schema = writer.schema(id, &in_progress);
+        writer.pending.extend(arena.ids().map(|id| (id, id.index().to_string(), Way::default())));
+        while let Some((id, name, way)) = writer.pending.pop() {
+            let schema = writer.schema(id, &way);
             by_uri.entry(resource_uri(arena, id, writer.has_dynamic_scope)).or_default().insert(name, schema);
         }
         Self { by_uri, has_dynamic_scope: writer.has_dynamic_scope }
@@ -79,12 +86,12 @@ struct Writer<'a> {
     endless: HashSet<NodeId>,
     has_dynamic_scope: bool,
     /// The names of nodes on endless cycles, by what is in progress.
-    unrolled: HashMap<(NodeId, InProgress), String>,
-    pending: Vec<(NodeId, String, InProgress)>,
+    unrolled: HashMap<(NodeId, Way), String>,
+    pending: Vec<(NodeId, String, Way)>,
 }
 
 impl Writer<'_> {
-    fn schema(&mut self, id: NodeId, in_progress: &InProgress) -> Value {
+    fn schema(&mut self, id: NodeId, way: &Way) -> Value {
         let keywords = match self.arena.node(id) {
             Node::Boolean(accepts) => return json!(accepts),
             Node::Keywords(keywords) => keywords,
@@ -92,9 +99,9 @@ impl Writer<'_> {
         if rejects_everything(keywords) {
             return json!(false);
         }
-        let mut in_progress = in_progress.clone();
+        let mut way = way.clone();
         if self.endless.contains(&id) {
-            in_progress.insert(id);
+            way.in_progress.insert(id);
         }
         let mut schema = Schema::default();
         write_values(&mut schema, keywords);
@@ -102,9 +109,9 @@ impl Writer<'_> {
         if has_own_assertions(keywords) {
             schema.put(OWN_KEYWORD, id.index());
         }
-        self.write_object(&mut schema, keywords, &in_progress);
+        self.write_object(&mut schema, keywords, &way);
         self.write_array(&mut schema, keywords);
-        self.write_in_place(&mut schema, keywords, &in_progress);
+        self.write_in_place(&mut schema, keywords, &way);
         schema.finish()
     }
 
@@ -117,31 +124,29 @@ impl Writer<'_> {
     }
 
     /// A subschema of the value itself.
-    fn stay(&mut self, id: NodeId, in_progress: &InProgress) -> Value {
-        if in_progress.is_empty() || !self.endless.contains(&id) {
+    fn stay(&mut self, id: NodeId, way: &Way) -> Value {
+        if way.in_progress.is_empty() || !self.endless.contains(&id) {
             return self.descend(id);
         }
-        if in_progress.contains(&id) {
-            return json!(false);
+        let key = (id, way.clone());
+        let is_known = self.unrolled.contains_key(&key);
+        if way.in_progress.contains(&id) || (!is_known && self.unrolled.len() == MOST_UNROLLED) {
+            return json!(way.is_negated);
         }
-        let name = match self.unrolled.get(&(id, in_progress.clone())) {
-            Some(name) => name.clone(),
-            None if self.unrolled.len() == MOST_UNROLLED => return json!(false),
-            None => {
-                let name = format!("{}.{}", id.index(), self.unrolled.len());
-                self.unrolled.insert((id, in_progress.clone()), name.clone());
-                self.pending.push((id, name.clone(), in_progress.clone()));
-                name
-            }
-        };
-        json!({"$ref": format!("{}#/$defs/{name}", resource_uri(self.arena, id, self.has_dynamic_scope))})
+        if !is_known {
+            let name = format!("{}.{}", id.index(), self.unrolled.len());
+            self.pending.push((id, name.clone(), way.clone()));
+            self.unrolled.insert(key.clone(), name);
+        }
+        let uri = resource_uri(self.arena, id, self.has_dynamic_scope);
+        json!({"$ref": format!("{uri}#/$defs/{}", self.unrolled[&key])})
     }
 
-    fn stay_all(&mut self, ids: &[NodeId], in_progress: &InProgress) -> Vec<Value> {
-        ids.iter().map(|id| self.stay(*id, in_progress)).collect()
+    fn stay_all(&mut self, ids: &[NodeId], way: &Way) -> Vec<Value> {
+        ids.iter().map(|id| self.stay(*id, way)).collect()
     }
 
-    fn write_object(&mut self, schema: &mut Schema, keywords: &Keywords, in_progress: &InProgress) {
+    fn write_object(&mut self, schema: &mut Schema, keywords: &Keywords, way: &Way) {
         if let Some(properties) = &keywords.properties {
             let members: Map<_, _> = properties.iter().map(|(name, id)| (name.to_owned(), self.descend(id))).collect();
             schema.put("properties", members);
@@ -161,7 +166,7 @@ impl Writer<'_> {
             schema.put("dependentRequired", dependent);
         }
         for (key, id) in &keywords.dependent_schemas {
-            let dependent = self.stay(*id, in_progress);
+            let dependent = self.stay(*id, way);
             schema.also(json!({"dependentSchemas": {key: dependent}}));
         }
         schema.put_some("unevaluatedProperties", keywords.unevaluated_properties.map(|id| self.descend(id)));
@@ -209,39 +214,40 @@ impl Writer<'_> {
         schema.put_some("unevaluatedItems", keywords.unevaluated_items.map(|id| self.descend(id)));
     }
 
-    fn write_in_place(&mut self, schema: &mut Schema, keywords: &Keywords, in_progress: &InProgress) {
+    fn write_in_place(&mut self, schema: &mut Schema, keywords: &Keywords, way: &Way) {
         for (keyword, branches) in [("anyOf", &keywords.any_of), ("oneOf", &keywords.one_of)] {
             if let Some(branches) = branches {
-                schema.put(keyword, self.stay_all(branches, in_progress));
+                schema.put(keyword, self.stay_all(branches, way));
             }
         }
-        for member in self.stay_all(keywords.all_of.as_deref().unwrap_or_default(), in_progress) {
+        for member in self.stay_all(keywords.all_of.as_deref().unwrap_or_default(), way) {
             schema.also(member);
         }
-        schema.put_some("not", keywords.not.map(|id| self.stay(id, in_progress)));
+        let negated = Way { is_negated: !way.is_negated, ..way.clone() };
+        schema.put_some("not", keywords.not.map(|id| self.stay(id, &negated)));
         if let Some(condition) = &keywords.condition {
-            schema.put("if", self.stay(condition.test, in_progress));
-            schema.put_some("then", condition.consequence.map(|id| self.stay(id, in_progress)));
-            schema.put_some("else", condition.alternative.map(|id| self.stay(id, in_progress)));
+            schema.put("if", self.stay(condition.test, way));
+            schema.put_some("then", condition.consequence.map(|id| self.stay(id, way)));
+            schema.put_some("else", condition.alternative.map(|id| self.stay(id, way)));
         }
         if let Some(target) = keywords.reference.as_ref().and_then(|reference| reference.target) {
-            let target = self.stay(target, in_progress);
+            let target = self.stay(target, way);
             schema.also(target);
         }
         if let Some(reference) = &keywords.dynamic_reference
             && let Some(target) = reference.target
         {
-            let dynamic = self.dynamic(target, reference.anchor.as_deref(), in_progress);
+            let dynamic = self.dynamic(target, reference.anchor.as_deref(), way);
             schema.also(dynamic);
         }
         schema.put_some("$dynamicAnchor", keywords.dynamic_anchor.clone().filter(|_| self.has_dynamic_scope));
     }
 
     /// A `$dynamicRef`; which schema it means is known only while it judges, so on an endless cycle it rejects.
-    fn dynamic(&mut self, target: NodeId, anchor: Option<&str>, in_progress: &InProgress) -> Value {
+    fn dynamic(&mut self, target: NodeId, anchor: Option<&str>, way: &Way) -> Value {
         match anchor {
-            None => self.stay(target, in_progress),
-            Some(_) if in_progress.contains(&target) => json!(false),
+            None => self.stay(target, way),
+            Some(_) if way.in_progress.contains(&target) => json!(way.is_negated),
             Some(anchor) => {
                 json!({"$dynamicRef": format!("{}#{anchor}", resource_uri(self.arena, target, self.has_dynamic_scope))})
             }
@@ -314,7 +320,11 @@ fn rejects_everything(keywords: &Keywords) -> bool {
 }
 
 fn has_own_assertions(keywords: &Keywords) -> bool {
-    keywords.pattern.is_some() || keywords.multiple_of.is_some()
+    keywords.pattern.is_some() || keywords.multiple_of.is_some() || has_own_format(keywords)
+}
+
+fn has_own_format(keywords: &Keywords) -> bool {
+    keywords.format.as_deref().is_some_and(|name| formats::check(name).is_some())
 }
 
 fn write_values(schema: &mut Schema, keywords: &Keywords) {
@@ -324,7 +334,7 @@ fn write_values(schema: &mut Schema, keywords: &Keywords) {
     }
     schema.put_some("enum", keywords.enumeration.clone());
     schema.put_some("const", keywords.constant.clone());
-    schema.put_some("format", keywords.format.clone());
+    schema.put_some("format", keywords.format.clone().filter(|_| !has_own_format(keywords)));
     if keywords.unique_items {
         schema.put("uniqueItems", true);
     }

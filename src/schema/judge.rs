@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::{
     flatten::{Documents, OWN_KEYWORD, reference_to},
+    formats,
     node::{Arena, Keywords, Node, NodeId},
     number::is_multiple,
 };
@@ -56,7 +57,8 @@ impl Judge {
             .with_keyword(OWN_KEYWORD, move |_, index, _| {
                 let index = index.as_u64().and_then(|index| usize::try_from(index).ok());
                 let id = index.and_then(|index| arena.id_at(index)).expect("the keyword holds a node's index");
-                Ok(Box::new(OwnAssertions { arena: Arc::clone(&arena), id }))
+                let format = arena.keywords(id).and_then(|keywords| formats::check(keywords.format.as_deref()?));
+                Ok(Box::new(OwnAssertions { arena: Arc::clone(&arena), id, format }))
             })
             .build(&json!({"$ref": reference_to(&self.arena, id, self.has_dynamic_scope)}))
             .expect("the documents hold only what the crate takes")
@@ -67,6 +69,7 @@ impl Judge {
 struct OwnAssertions {
     arena: Arc<Arena>,
     id: NodeId,
+    format: Option<fn(&str) -> bool>,
 }
 
 impl OwnAssertions {
@@ -82,7 +85,10 @@ impl<'i> Keyword<'i> for OwnAssertions {
 
     fn is_valid(&self, instance: &'i Value) -> bool {
         match instance {
-            Value::String(text) => self.keywords().pattern.as_ref().is_none_or(|pattern| pattern.matches(text)),
+            Value::String(text) => {
+                self.format.is_none_or(|is_format| is_format(text))
+                    && self.keywords().pattern.as_ref().is_none_or(|pattern| pattern.matches(text))
+            }
             Value::Number(number) => self.keywords().multiple_of.as_ref().is_none_or(|step| is_multiple(number, step)),
             _ => true,
         }
