@@ -64,7 +64,13 @@ struct Wraps {
 
 impl<'a> Coercer<'a> {
     pub(super) fn new(arena: &'a Arena, judge: &'a Judge) -> Self {
-        Self { arena, judge, steps: Vec::new(), memo: Memo::default(), wraps: Wraps::default() }
+        Self {
+            arena,
+            judge,
+            steps: Vec::new(),
+            memo: Memo::default(),
+            wraps: Wraps::default(),
+        }
     }
 
     /// Coerces a value by the three passes; `None` if nothing changes.
@@ -88,7 +94,13 @@ impl<'a> Coercer<'a> {
 
     fn record(&mut self, at: &Place<'_>, from: &Value, converted: Converted) -> Value {
         let Converted { value, rule, lossy } = converted;
-        self.steps.push(Step { path: at.to_string(), from: from.clone(), to: Some(value.clone()), rule, lossy });
+        self.steps.push(Step {
+            path: at.to_string(),
+            from: from.clone(),
+            to: Some(value.clone()),
+            rule,
+            lossy,
+        });
         value
     }
 }
@@ -99,15 +111,20 @@ impl Coercer<'_> {
         let keywords = self.arena.keywords(id)?;
         match value {
             Value::Object(members) => self.drop_members(keywords, members, at),
-            Value::Array(items) => {
-                self.each_item(keywords, items, at, |coercer, id, item, at| coercer.drop_nulls(id, item, at))
-            }
+            Value::Array(items) => self.each_item(keywords, items, at, Self::drop_nulls),
             _ => None,
         }
     }
 
-    fn drop_members(&mut self, keywords: &Keywords, members: &Map<String, Value>, at: &Place<'_>) -> Option<Value> {
-        let is_dropped = |coercer: &Self, key: &str, value: &Value| coercer.is_optional_null(keywords, key, value);
+    fn drop_members(
+        &mut self,
+        keywords: &Keywords,
+        members: &Map<String, Value>,
+        at: &Place<'_>,
+    ) -> Option<Value> {
+        let is_dropped = |coercer: &Self, key: &str, value: &Value| {
+            coercer.is_optional_null(keywords, key, value)
+        };
         let dropped: HashSet<&String> = members
             .iter()
             .filter(|(key, value)| value.is_null() && is_dropped(self, key, value))
@@ -115,9 +132,15 @@ impl Coercer<'_> {
             .collect();
         for key in members.keys().filter(|key| dropped.contains(key)) {
             let path = at.key(key).to_string();
-            self.steps.push(Step { path, from: Value::Null, to: None, rule: "drop-null", lossy: false });
+            self.steps.push(Step {
+                path,
+                from: Value::Null,
+                to: None,
+                rule: "drop-null",
+                lossy: false,
+            });
         }
-        let walked = self.each_member(keywords, members, at, |coercer, id, value, at| coercer.drop_nulls(id, value, at));
+        let walked = self.each_member(keywords, members, at, Self::drop_nulls);
         if dropped.is_empty() {
             return walked;
         }
@@ -130,9 +153,15 @@ impl Coercer<'_> {
     }
 
     fn is_optional_null(&self, keywords: &Keywords, key: &str, value: &Value) -> bool {
-        let declared = keywords.properties.as_ref().and_then(|members| members.get(key));
+        let declared = keywords
+            .properties
+            .as_ref()
+            .and_then(|members| members.get(key));
         declared.is_some_and(|id| {
-            let is_reference = self.arena.keywords(id).is_some_and(|keywords| keywords.reference.is_some());
+            let is_reference = self
+                .arena
+                .keywords(id)
+                .is_some_and(|keywords| keywords.reference.is_some());
             !is_reference && !keywords.requires(key) && !self.accepts(id, value)
         })
     }
@@ -161,13 +190,19 @@ impl Coercer<'_> {
         }
         if let Some(branches) = keywords.any_of.as_ref().or(keywords.one_of.as_ref()) {
             let chosen = self.convert_by_branch(id, branches, keywords, value, at);
-            return self.then(chosen, value, |coercer, value| coercer.convert_members(keywords, value, at));
+            return self.then(chosen, value, |coercer, value| {
+                coercer.convert_members(keywords, value, at)
+            });
         }
         if let Some(members) = &keywords.all_of {
             let all = members.iter().fold(None, |converted, member| {
-                self.then(converted, value, |coercer, value| coercer.convert(*member, value, at))
+                self.then(converted, value, |coercer, value| {
+                    coercer.convert(*member, value, at)
+                })
             });
-            return self.then(all, value, |coercer, value| coercer.convert_members(keywords, value, at));
+            return self.then(all, value, |coercer, value| {
+                coercer.convert_members(keywords, value, at)
+            });
         }
         self.convert_by_type(id, keywords, value, at)
     }
@@ -182,14 +217,21 @@ impl Coercer<'_> {
         value: &Value,
         next: impl FnOnce(&mut Self, &Value) -> Option<Value>,
     ) -> Option<Value> {
-        let Some(made) = converted else { return next(self, value) };
+        let Some(made) = converted else {
+            return next(self, value);
+        };
         let mark = self.memo.order.len();
         let further = next(self, &made);
         self.memo.forget_since(mark);
         Some(further.unwrap_or(made))
     }
 
-    fn convert_by_reference(&mut self, target: NodeId, value: &Value, at: &Place<'_>) -> Option<Value> {
+    fn convert_by_reference(
+        &mut self,
+        target: NodeId,
+        value: &Value,
+        at: &Place<'_>,
+    ) -> Option<Value> {
         let key = (target, Identity::of(value));
         if self.memo.in_progress.contains(&key) {
             return None;
@@ -197,7 +239,10 @@ impl Coercer<'_> {
         if let Some(remembered) = self.memo.results.get(&key) {
             let Remembered { value, steps } = remembered.as_ref()?.clone();
             let path = at.to_string();
-            self.steps.extend(steps.into_iter().map(|step| Step { path: format!("{path}{}", step.path), ..step }));
+            self.steps.extend(steps.into_iter().map(|step| Step {
+                path: format!("{path}{}", step.path),
+                ..step
+            }));
             return Some(value);
         }
         let mark = self.steps.len();
@@ -206,27 +251,55 @@ impl Coercer<'_> {
         self.memo.in_progress.remove(&key);
         let remembered = converted.clone().map(|value| {
             let above = at.to_string().len();
-            let relative = |step: &Step| Step { path: step.path[above..].to_owned(), ..step.clone() };
-            Remembered { value, steps: self.steps[mark..].iter().map(relative).collect() }
+            let relative = |step: &Step| Step {
+                path: step.path[above..].to_owned(),
+                ..step.clone()
+            };
+            Remembered {
+                value,
+                steps: self.steps[mark..].iter().map(relative).collect(),
+            }
         });
         self.memo.remember(key, remembered);
         converted
     }
 
     /// Converts a value to a constant, if it becomes equal to it as a value of its type.
-    fn convert_to_member(&mut self, member: &Value, value: &Value, at: &Place<'_>, rule: &'static str) -> Option<Value> {
+    fn convert_to_member(
+        &mut self,
+        member: &Value,
+        value: &Value,
+        at: &Place<'_>,
+        rule: &'static str,
+    ) -> Option<Value> {
         if is_same(member, value) || !becomes(value, member) {
             return None;
         }
         let lossy = is_lossy(value, member);
-        Some(self.record(at, value, Converted { value: member.clone(), rule, lossy }))
+        Some(self.record(
+            at,
+            value,
+            Converted {
+                value: member.clone(),
+                rule,
+                lossy,
+            },
+        ))
     }
 
-    fn convert_to_one_of(&mut self, id: NodeId, members: &[Value], value: &Value, at: &Place<'_>) -> Option<Value> {
+    fn convert_to_one_of(
+        &mut self,
+        id: NodeId,
+        members: &[Value],
+        value: &Value,
+        at: &Place<'_>,
+    ) -> Option<Value> {
         if members.iter().any(|member| is_same(member, value)) {
             return None;
         }
-        let member = members.iter().find(|member| becomes(value, member) && self.accepts(id, member))?;
+        let member = members
+            .iter()
+            .find(|member| becomes(value, member) && self.accepts(id, member))?;
         self.convert_to_member(member, value, at, "enum")
     }
 
@@ -244,8 +317,9 @@ impl Coercer<'_> {
         branches.iter().find_map(|branch| {
             let mark = self.steps.len();
             let converted = self.convert(*branch, value, at);
-            let candidate =
-                self.then(converted, value, |coercer, value| coercer.convert_members(keywords, value, at));
+            let candidate = self.then(converted, value, |coercer, value| {
+                coercer.convert_members(keywords, value, at)
+            });
             let taken = candidate.filter(|candidate| self.accepts(id, candidate));
             if taken.is_none() {
                 self.steps.truncate(mark);
@@ -254,28 +328,49 @@ impl Coercer<'_> {
         })
     }
 
-    fn convert_by_type(&mut self, id: NodeId, keywords: &Keywords, value: &Value, at: &Place<'_>) -> Option<Value> {
+    fn convert_by_type(
+        &mut self,
+        id: NodeId,
+        keywords: &Keywords,
+        value: &Value,
+        at: &Place<'_>,
+    ) -> Option<Value> {
         let to = match &keywords.types {
             Some(types) => types.single()?,
-            None if keywords.properties.is_some() || keywords.pattern_properties.is_some() => Type::Object,
+            None if keywords.properties.is_some() || keywords.pattern_properties.is_some() => {
+                Type::Object
+            }
             None if keywords.items.is_some() || keywords.prefix_items.is_some() => Type::Array,
             None => return None,
         };
         match to {
             Type::Object => self.convert_members(keywords, value, at),
             Type::Array => self.convert_array(id, keywords, value, at),
-            primitive => convert(value, primitive).map(|converted| self.record(at, value, converted)),
+            primitive => {
+                convert(value, primitive).map(|converted| self.record(at, value, converted))
+            }
         }
     }
 
     /// Converts the members of an object by the node's own keywords.
-    fn convert_members(&mut self, keywords: &Keywords, value: &Value, at: &Place<'_>) -> Option<Value> {
-        self.each_member(keywords, value.as_object()?, at, |coercer, id, value, at| coercer.convert(id, value, at))
+    fn convert_members(
+        &mut self,
+        keywords: &Keywords,
+        value: &Value,
+        at: &Place<'_>,
+    ) -> Option<Value> {
+        self.each_member(keywords, value.as_object()?, at, Self::convert)
     }
 
-    fn convert_array(&mut self, id: NodeId, keywords: &Keywords, value: &Value, at: &Place<'_>) -> Option<Value> {
+    fn convert_array(
+        &mut self,
+        id: NodeId,
+        keywords: &Keywords,
+        value: &Value,
+        at: &Place<'_>,
+    ) -> Option<Value> {
         if let Value::Array(items) = value {
-            return self.each_item(keywords, items, at, |coercer, id, item, at| coercer.convert(id, item, at));
+            return self.each_item(keywords, items, at, Self::convert);
         }
         if keywords.prefix_items.is_some() || matches!(keywords.items, Some(Items::Each(_))) {
             return None;
@@ -283,14 +378,28 @@ impl Coercer<'_> {
         self.wrap(id, keywords, value, at)
     }
 
-    fn wrap(&mut self, id: NodeId, keywords: &Keywords, value: &Value, at: &Place<'_>) -> Option<Value> {
+    fn wrap(
+        &mut self,
+        id: NodeId,
+        keywords: &Keywords,
+        value: &Value,
+        at: &Place<'_>,
+    ) -> Option<Value> {
         if at.depth() >= MAX_DEPTH || self.wraps.nested >= MOST_NESTED_WRAPS {
             return None;
         }
         self.wraps.nested += usize::from(!self.wraps.in_progress.is_empty());
         let is_list_text = value.as_str().is_some_and(is_text_of_list);
         let wrapped = Value::Array(vec![value.clone()]);
-        self.record(at, value, Converted { value: wrapped, rule: "wrap", lossy: is_list_text });
+        self.record(
+            at,
+            value,
+            Converted {
+                value: wrapped,
+                rule: "wrap",
+                lossy: is_list_text,
+            },
+        );
         let key = (id, Identity::of(value));
         let item = match keywords.items {
             Some(Items::All(items)) if self.wraps.in_progress.insert(key) => {
@@ -317,33 +426,45 @@ impl Coercer<'_> {
             let current = settled.as_ref().unwrap_or(value);
             settled = self.settle_by_branch(branches, current, at).or(settled);
         }
-        let Some(types) = &keywords.types else { return settled };
+        let Some(types) = &keywords.types else {
+            return settled;
+        };
         let current = settled.as_ref().unwrap_or(value);
-        let has_one = types.names.len() > 1 && types.known.iter().any(|known| known.admits(current));
-        if !has_one && let Some(converted) = types.known.iter().find_map(|known| settle(current, *known)) {
+        let has_one =
+            types.names.len() > 1 && types.known.iter().any(|known| known.admits(current));
+        if !has_one
+            && let Some(converted) = types.known.iter().find_map(|known| settle(current, *known))
+        {
             let made = self.record(at, current, converted);
             settled = Some(made);
         }
         let current = settled.as_ref().unwrap_or(value);
         let parts = match current {
             Value::Object(members) if types.known.contains(&Type::Object) => {
-                self.each_member(keywords, members, at, |coercer, id, value, at| coercer.settle(id, value, at))
+                self.each_member(keywords, members, at, Self::settle)
             }
             Value::Array(items) if types.known.contains(&Type::Array) => {
-                self.each_item(keywords, items, at, |coercer, id, item, at| coercer.settle(id, item, at))
+                self.each_item(keywords, items, at, Self::settle)
             }
             _ => None,
         };
         parts.or(settled)
     }
 
-    fn settle_by_branch(&mut self, branches: &[NodeId], value: &Value, at: &Place<'_>) -> Option<Value> {
+    fn settle_by_branch(
+        &mut self,
+        branches: &[NodeId],
+        value: &Value,
+        at: &Place<'_>,
+    ) -> Option<Value> {
         if branches.iter().any(|branch| self.accepts(*branch, value)) {
             return None;
         }
         branches.iter().find_map(|branch| {
             let mark = self.steps.len();
-            let settled = self.settle(*branch, value, at).filter(|settled| self.accepts(*branch, settled));
+            let settled = self
+                .settle(*branch, value, at)
+                .filter(|settled| self.accepts(*branch, settled));
             if settled.is_none() {
                 self.steps.truncate(mark);
             }
@@ -362,7 +483,9 @@ impl Coercer<'_> {
         at: &Place<'_>,
         mut change: impl FnMut(&mut Self, NodeId, &Value, &Place<'_>) -> Option<Value>,
     ) -> Option<Value> {
-        if keywords.properties.is_none() && keywords.pattern_properties.is_none() && keywords.additional_properties.is_none()
+        if keywords.properties.is_none()
+            && keywords.pattern_properties.is_none()
+            && keywords.additional_properties.is_none()
         {
             return None;
         }
@@ -376,9 +499,14 @@ impl Coercer<'_> {
             return None;
         }
         let current = |(index, (key, value)): (usize, (&String, &Value))| {
-            (key.clone(), changed.remove(&index).unwrap_or_else(|| value.clone()))
+            (
+                key.clone(),
+                changed.remove(&index).unwrap_or_else(|| value.clone()),
+            )
         };
-        Some(Value::Object(members.iter().enumerate().map(current).collect()))
+        Some(Value::Object(
+            members.iter().enumerate().map(current).collect(),
+        ))
     }
 
     /// Changes one member by each schema that covers it, in turn.
@@ -391,7 +519,9 @@ impl Coercer<'_> {
         mut change: impl FnMut(&mut Self, NodeId, &Value, &Place<'_>) -> Option<Value>,
     ) -> Option<Value> {
         keywords.covering(key).fold(None, |changed, id| {
-            self.then(changed, value, |coercer, value| change(coercer, id, value, at))
+            self.then(changed, value, |coercer, value| {
+                change(coercer, id, value, at)
+            })
         })
     }
 
@@ -405,7 +535,9 @@ impl Coercer<'_> {
     ) -> Option<Value> {
         let mut changed: Option<Vec<Value>> = None;
         for (index, item) in items.iter().enumerate() {
-            let Some(id) = keywords.covering_item(index) else { continue };
+            let Some(id) = keywords.covering_item(index) else {
+                continue;
+            };
             if let Some(item) = change(self, id, item, &at.index(index)) {
                 changed.get_or_insert_with(|| items.to_vec())[index] = item;
             }
@@ -418,7 +550,9 @@ impl Identity {
     fn of(value: &Value) -> Self {
         let mut hasher = DefaultHasher::new();
         match value {
-            Value::Array(_) | Value::Object(_) => return Self::Address(std::ptr::from_ref(value).addr()),
+            Value::Array(_) | Value::Object(_) => {
+                return Self::Address(std::ptr::from_ref(value).addr());
+            }
             Value::Null => 0.hash(&mut hasher),
             Value::Bool(value) => (1, value).hash(&mut hasher),
             Value::Number(number) => (2, number_text(number)).hash(&mut hasher),
@@ -453,5 +587,6 @@ fn becomes(value: &Value, member: &Value) -> bool {
 }
 
 fn is_text_of_list(text: &str) -> bool {
-    text.trim_start().starts_with('[') && serde_json::from_str::<Vec<serde::de::IgnoredAny>>(text).is_ok()
+    text.trim_start().starts_with('[')
+        && serde_json::from_str::<Vec<serde::de::IgnoredAny>>(text).is_ok()
 }

@@ -58,11 +58,17 @@ pub(super) fn is_same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => number::is_equal(left, right),
         (Value::Array(left), Value::Array(right)) => {
-            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| is_same(left, right))
+            left.len() == right.len()
+                && left
+                    .iter()
+                    .zip(right)
+                    .all(|(left, right)| is_same(left, right))
         }
         (Value::Object(left), Value::Object(right)) => {
             left.len() == right.len()
-                && left.iter().all(|(key, left)| right.get(key).is_some_and(|right| is_same(left, right)))
+                && left
+                    .iter()
+                    .all(|(key, left)| right.get(key).is_some_and(|right| is_same(left, right)))
         }
         _ => left == right,
     }
@@ -73,7 +79,6 @@ pub(super) fn is_same(left: &Value, right: &Value) -> bool {
 /// Not so for text that is written otherwise (`"007"`), nor where only the type changes.
 pub(super) fn is_lossy(from: &Value, to: &Value) -> bool {
     match (from, to) {
-        (Value::Null, _) => true,
         (Value::Number(from), Value::Number(to)) => !number::is_equal(from, to),
         (Value::String(from), Value::Number(to)) => {
             let read = number::read(from, Grammar::Plain);
@@ -81,7 +86,7 @@ pub(super) fn is_lossy(from: &Value, to: &Value) -> bool {
             read.map_or(!is_word, |read| !number::is_equal(&read, to))
         }
         (Value::String(from), Value::Null) => from == "0",
-        (_, Value::Null) => true,
+        (Value::Null, _) | (_, Value::Null) => true,
         _ => false,
     }
 }
@@ -145,7 +150,10 @@ fn null(value: &Value) -> Option<Value> {
         Value::Null | Value::Bool(false) => true,
         Value::Number(number) => number.as_f64() == Some(0.0),
         Value::String(text) => {
-            text.is_empty() || text == "0" || text.eq_ignore_ascii_case("null") || text.eq_ignore_ascii_case("undefined")
+            text.is_empty()
+                || text == "0"
+                || text.eq_ignore_ascii_case("null")
+                || text.eq_ignore_ascii_case("undefined")
         }
         _ => false,
     };

@@ -10,13 +10,22 @@ use super::node::{Arena, Keywords, NodeId};
 pub(super) fn endless(arena: &Arena) -> HashSet<NodeId> {
     let has_references = |id| {
         let keywords: Option<&Keywords> = arena.keywords(id);
-        keywords.is_some_and(|keywords| keywords.reference.is_some() || keywords.dynamic_reference.is_some())
+        keywords.is_some_and(|keywords| {
+            keywords.reference.is_some() || keywords.dynamic_reference.is_some()
+        })
     };
     if !arena.ids().any(has_references) {
         return HashSet::new();
     }
-    let targets: Vec<Vec<NodeId>> =
-        arena.ids().map(|id| arena.keywords(id).map(|keywords| keywords.in_place().collect()).unwrap_or_default()).collect();
+    let targets: Vec<Vec<NodeId>> = arena
+        .ids()
+        .map(|id| {
+            arena
+                .keywords(id)
+                .map(|keywords| keywords.in_place().collect())
+                .unwrap_or_default()
+        })
+        .collect();
     let mut sources: Vec<Vec<NodeId>> = vec![Vec::new(); targets.len()];
     for id in arena.ids() {
         for target in &targets[id.index()] {
@@ -31,8 +40,15 @@ pub(super) fn endless(arena: &Arena) -> HashSet<NodeId> {
 
 /// Takes away, again and again, every node without a way on.
 fn take_ends(left: &mut HashSet<NodeId>, onward: &[Vec<NodeId>], back: &[Vec<NodeId>]) {
-    let mut ways: Vec<usize> = onward.iter().map(|targets| targets.iter().filter(|id| left.contains(id)).count()).collect();
-    let mut ends: Vec<NodeId> = left.iter().copied().filter(|id| ways[id.index()] == 0).collect();
+    let mut ways: Vec<usize> = onward
+        .iter()
+        .map(|targets| targets.iter().filter(|id| left.contains(id)).count())
+        .collect();
+    let mut ends: Vec<NodeId> = left
+        .iter()
+        .copied()
+        .filter(|id| ways[id.index()] == 0)
+        .collect();
     while let Some(end) = ends.pop() {
         left.remove(&end);
         for source in back[end.index()].iter().filter(|id| left.contains(id)) {
@@ -59,7 +75,10 @@ mod tests {
     #[test]
     fn cycles_that_go_into_the_value_end() {
         case(&json!({"properties": {"child": {"$ref": "#"}}}), 0);
-        case(&json!({"anyOf": [{"items": {"$ref": "#"}}, {"type": "string"}]}), 0);
+        case(
+            &json!({"anyOf": [{"items": {"$ref": "#"}}, {"type": "string"}]}),
+            0,
+        );
         case(&json!({"type": "string"}), 0);
     }
 
@@ -67,6 +86,9 @@ mod tests {
     fn cycles_in_place_do_not() {
         case(&json!({"$ref": "#"}), 1);
         case(&json!({"anyOf": [{"$ref": "#"}, {"type": "integer"}]}), 2);
-        case(&json!({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"not": {"$ref": "#/$defs/a"}}}}), 3);
+        case(
+            &json!({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"not": {"$ref": "#/$defs/a"}}}}),
+            3,
+        );
     }
 }

@@ -47,17 +47,29 @@ impl Documents {
             pending: Vec::new(),
         };
         let mut by_uri: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
-        writer.pending.extend(arena.ids().map(|id| (id, id.index().to_string(), Way::default())));
+        writer.pending.extend(
+            arena
+                .ids()
+                .map(|id| (id, id.index().to_string(), Way::default())),
+        );
         while let Some((id, name, way)) = writer.pending.pop() {
             let schema = writer.schema(id, &way);
-            by_uri.entry(resource_uri(arena, id, writer.has_dynamic_scope)).or_default().insert(name, schema);
+            by_uri
+                .entry(resource_uri(arena, id, writer.has_dynamic_scope))
+                .or_default()
+                .insert(name, schema);
         }
-        Self { by_uri, has_dynamic_scope: writer.has_dynamic_scope }
+        Self {
+            by_uri,
+            has_dynamic_scope: writer.has_dynamic_scope,
+        }
     }
 
     /// The documents by URI.
     pub(super) fn into_iter(self) -> impl Iterator<Item = (String, Value)> {
-        self.by_uri.into_iter().map(|(uri, defs)| (uri, json!({"$defs": defs})))
+        self.by_uri
+            .into_iter()
+            .map(|(uri, defs)| (uri, json!({"$defs": defs})))
     }
 
     /// Whether `$dynamicRef` is at work, so that each `$id` has its own document.
@@ -68,16 +80,25 @@ impl Documents {
 
 /// The reference by which a node is found in the documents.
 pub(super) fn reference_to(arena: &Arena, id: NodeId, has_dynamic_scope: bool) -> String {
-    format!("{}#/$defs/{}", resource_uri(arena, id, has_dynamic_scope), id.index())
+    format!(
+        "{}#/$defs/{}",
+        resource_uri(arena, id, has_dynamic_scope),
+        id.index()
+    )
 }
 
 fn resource_uri(arena: &Arena, id: NodeId, has_dynamic_scope: bool) -> String {
-    let resource = arena.keywords(id).filter(|_| has_dynamic_scope).map_or(0, |keywords| keywords.resource);
+    let resource = arena
+        .keywords(id)
+        .filter(|_| has_dynamic_scope)
+        .map_or(0, |keywords| keywords.resource);
     format!("pitool:/{resource}")
 }
 
 fn looks_in_dynamic_scope(arena: &Arena, id: NodeId) -> bool {
-    let reference = arena.keywords(id).and_then(|keywords| keywords.dynamic_reference.as_ref());
+    let reference = arena
+        .keywords(id)
+        .and_then(|keywords| keywords.dynamic_reference.as_ref());
     reference.is_some_and(|reference| reference.anchor.is_some())
 }
 
@@ -119,7 +140,9 @@ impl Writer<'_> {
     fn descend(&self, id: NodeId) -> Value {
         match self.arena.node(id) {
             Node::Boolean(accepts) => json!(accepts),
-            Node::Keywords(_) => json!({"$ref": reference_to(self.arena, id, self.has_dynamic_scope)}),
+            Node::Keywords(_) => {
+                json!({"$ref": reference_to(self.arena, id, self.has_dynamic_scope)})
+            }
         }
     }
 
@@ -148,19 +171,34 @@ impl Writer<'_> {
 
     fn write_object(&mut self, schema: &mut Schema, keywords: &Keywords, way: &Way) {
         if let Some(properties) = &keywords.properties {
-            let members: Map<_, _> = properties.iter().map(|(name, id)| (name.to_owned(), self.descend(id))).collect();
+            let members: Map<_, _> = properties
+                .iter()
+                .map(|(name, id)| (name.to_owned(), self.descend(id)))
+                .collect();
             schema.put("properties", members);
         }
         self.write_pattern_properties(schema, keywords);
-        schema.put_some("additionalProperties", keywords.additional_properties.map(|id| self.descend(id)));
-        schema.put_some("propertyNames", keywords.property_names.map(|id| self.descend(id)));
+        schema.put_some(
+            "additionalProperties",
+            keywords.additional_properties.map(|id| self.descend(id)),
+        );
+        schema.put_some(
+            "propertyNames",
+            keywords.property_names.map(|id| self.descend(id)),
+        );
         if !keywords.required.is_empty() {
             schema.put("required", distinct(&keywords.required));
         }
         let mut dependent: Map<String, Value> = Map::new();
-        for (key, names) in keywords.dependent_required.iter().chain(&keywords.dependencies_required) {
+        for (key, names) in keywords
+            .dependent_required
+            .iter()
+            .chain(&keywords.dependencies_required)
+        {
             let list = dependent.entry(key).or_insert_with(|| json!([]));
-            list.as_array_mut().expect("made here").extend(names.iter().map(|name| json!(name)));
+            list.as_array_mut()
+                .expect("made here")
+                .extend(names.iter().map(|name| json!(name)));
         }
         if !dependent.is_empty() {
             schema.put("dependentRequired", dependent);
@@ -169,12 +207,17 @@ impl Writer<'_> {
             let dependent = self.stay(*id, way);
             schema.also(json!({"dependentSchemas": {key: dependent}}));
         }
-        schema.put_some("unevaluatedProperties", keywords.unevaluated_properties.map(|id| self.descend(id)));
+        schema.put_some(
+            "unevaluatedProperties",
+            keywords.unevaluated_properties.map(|id| self.descend(id)),
+        );
     }
 
     /// Patterns that are written differently may read the same once they are translated.
     fn write_pattern_properties(&self, schema: &mut Schema, keywords: &Keywords) {
-        let Some(members) = &keywords.pattern_properties else { return };
+        let Some(members) = &keywords.pattern_properties else {
+            return;
+        };
         let mut written: Map<String, Value> = Map::new();
         for (pattern, id) in members {
             let Some(pattern) = pattern.translated() else {
@@ -200,7 +243,10 @@ impl Writer<'_> {
             None => (keywords.prefix_items.as_ref(), None),
         };
         if let Some(first) = first.filter(|first| !first.is_empty()) {
-            schema.put("prefixItems", first.iter().map(|id| self.descend(*id)).collect::<Vec<_>>());
+            schema.put(
+                "prefixItems",
+                first.iter().map(|id| self.descend(*id)).collect::<Vec<_>>(),
+            );
         }
         schema.put_some("items", rest.map(|id| self.descend(id)));
         if let Some(contains) = keywords.contains {
@@ -211,7 +257,10 @@ impl Writer<'_> {
             }
             schema.at_most("maxContains", keywords.max_contains.as_ref(), "array");
         }
-        schema.put_some("unevaluatedItems", keywords.unevaluated_items.map(|id| self.descend(id)));
+        schema.put_some(
+            "unevaluatedItems",
+            keywords.unevaluated_items.map(|id| self.descend(id)),
+        );
     }
 
     fn write_in_place(&mut self, schema: &mut Schema, keywords: &Keywords, way: &Way) {
@@ -223,14 +272,21 @@ impl Writer<'_> {
         for member in self.stay_all(keywords.all_of.as_deref().unwrap_or_default(), way) {
             schema.also(member);
         }
-        let negated = Way { is_negated: !way.is_negated, ..way.clone() };
+        let negated = Way {
+            is_negated: !way.is_negated,
+            ..way.clone()
+        };
         schema.put_some("not", keywords.not.map(|id| self.stay(id, &negated)));
         if let Some(condition) = &keywords.condition {
             schema.put("if", self.stay(condition.test, way));
             schema.put_some("then", condition.consequence.map(|id| self.stay(id, way)));
             schema.put_some("else", condition.alternative.map(|id| self.stay(id, way)));
         }
-        if let Some(target) = keywords.reference.as_ref().and_then(|reference| reference.target) {
+        if let Some(target) = keywords
+            .reference
+            .as_ref()
+            .and_then(|reference| reference.target)
+        {
             let target = self.stay(target, way);
             schema.also(target);
         }
@@ -240,7 +296,13 @@ impl Writer<'_> {
             let dynamic = self.dynamic(target, reference.anchor.as_deref(), way);
             schema.also(dynamic);
         }
-        schema.put_some("$dynamicAnchor", keywords.dynamic_anchor.clone().filter(|_| self.has_dynamic_scope));
+        schema.put_some(
+            "$dynamicAnchor",
+            keywords
+                .dynamic_anchor
+                .clone()
+                .filter(|_| self.has_dynamic_scope),
+        );
     }
 
     /// A `$dynamicRef`; which schema it means is known only while it judges, so on an endless cycle it rejects.
@@ -311,12 +373,21 @@ impl Schema {
 /// Whether no value is valid, whatever else the node says.
 fn rejects_everything(keywords: &Keywords) -> bool {
     let is_empty = |list: &Option<Vec<NodeId>>| list.as_ref().is_some_and(Vec::is_empty);
-    keywords.types.as_ref().is_some_and(|types| types.known.is_empty())
+    keywords
+        .types
+        .as_ref()
+        .is_some_and(|types| types.known.is_empty())
         || keywords.enumeration.as_ref().is_some_and(Vec::is_empty)
         || is_empty(&keywords.any_of)
         || is_empty(&keywords.one_of)
-        || keywords.reference.as_ref().is_some_and(|reference| reference.target.is_none())
-        || keywords.dynamic_reference.as_ref().is_some_and(|reference| reference.target.is_none())
+        || keywords
+            .reference
+            .as_ref()
+            .is_some_and(|reference| reference.target.is_none())
+        || keywords
+            .dynamic_reference
+            .as_ref()
+            .is_some_and(|reference| reference.target.is_none())
 }
 
 fn has_own_assertions(keywords: &Keywords) -> bool {
@@ -324,17 +395,30 @@ fn has_own_assertions(keywords: &Keywords) -> bool {
 }
 
 fn has_own_format(keywords: &Keywords) -> bool {
-    keywords.format.as_deref().is_some_and(|name| formats::check(name).is_some())
+    keywords
+        .format
+        .as_deref()
+        .is_some_and(|name| formats::check(name).is_some())
 }
 
 fn write_values(schema: &mut Schema, keywords: &Keywords) {
     if let Some(types) = &keywords.types {
-        let names: Vec<String> = types.known.iter().map(|known| known.name().to_owned()).collect();
+        let names: Vec<String> = types
+            .known
+            .iter()
+            .map(|known| known.name().to_owned())
+            .collect();
         schema.put("type", distinct(&names));
     }
     schema.put_some("enum", keywords.enumeration.clone());
     schema.put_some("const", keywords.constant.clone());
-    schema.put_some("format", keywords.format.clone().filter(|_| !has_own_format(keywords)));
+    schema.put_some(
+        "format",
+        keywords
+            .format
+            .clone()
+            .filter(|_| !has_own_format(keywords)),
+    );
     if keywords.unique_items {
         schema.put("uniqueItems", true);
     }
@@ -343,8 +427,14 @@ fn write_values(schema: &mut Schema, keywords: &Keywords) {
 fn write_bounds(schema: &mut Schema, keywords: &Keywords) {
     schema.put_some("minimum", keywords.minimum.clone().map(Value::Number));
     schema.put_some("maximum", keywords.maximum.clone().map(Value::Number));
-    schema.put_some("exclusiveMinimum", keywords.exclusive_minimum.clone().map(Value::Number));
-    schema.put_some("exclusiveMaximum", keywords.exclusive_maximum.clone().map(Value::Number));
+    schema.put_some(
+        "exclusiveMinimum",
+        keywords.exclusive_minimum.clone().map(Value::Number),
+    );
+    schema.put_some(
+        "exclusiveMaximum",
+        keywords.exclusive_maximum.clone().map(Value::Number),
+    );
     schema.at_least("minLength", keywords.min_length.as_ref());
     schema.at_most("maxLength", keywords.max_length.as_ref(), "string");
     schema.at_least("minItems", keywords.min_items.as_ref());
@@ -354,19 +444,29 @@ fn write_bounds(schema: &mut Schema, keywords: &Keywords) {
 }
 
 fn is_zero_or_less(number: Option<&Number>) -> bool {
-    number.and_then(Number::as_f64).is_some_and(|number| number <= 0.0)
+    number
+        .and_then(Number::as_f64)
+        .is_some_and(|number| number <= 0.0)
 }
 
 fn whole(bound: &Number, round: fn(f64) -> f64) -> Value {
     if bound.is_u64() {
         return Value::Number(bound.clone());
     }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts saturate, as a count should")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "casts saturate, as a count should"
+    )]
     let whole = round(bound.as_f64().unwrap_or(0.0)) as u64;
     json!(whole)
 }
 
 fn distinct(names: &[String]) -> Vec<Value> {
     let mut seen = HashSet::new();
-    names.iter().filter(|name| seen.insert(name.as_str())).map(|name| json!(name)).collect()
+    names
+        .iter()
+        .filter(|name| seen.insert(name.as_str()))
+        .map(|name| json!(name))
+        .collect()
 }

@@ -11,8 +11,10 @@ mod flatten;
 mod formats;
 mod idn;
 mod judge;
+#[allow(dead_code, reason = "the explanation reads the rest")]
 mod node;
 mod number;
+#[allow(dead_code, reason = "the explanation reads the rest")]
 mod pattern;
 mod reference;
 mod regex;
@@ -133,8 +135,13 @@ impl Schema {
     /// What is valid as it is passes unchanged, always. Otherwise the reference's three passes convert a copy:
     /// optional nulls are dropped, values are converted as the keywords of the schema say, and primitives by `type`.
     /// Numbers with up to 64 bits keep every digit.
-    pub fn accept<'v>(&self, value: &'v Value, options: &AcceptOptions) -> Result<Accepted<'v>, Rejected> {
-        stack::with_room(value, || self.accept_here(value, options)).unwrap_or_else(|| Err(Rejected::too_deep()))
+    pub fn accept<'v>(
+        &self,
+        value: &'v Value,
+        options: &AcceptOptions,
+    ) -> Result<Accepted<'v>, Rejected> {
+        stack::with_room(value, || self.accept_here(value, options))
+            .unwrap_or_else(|| Err(Rejected::too_deep()))
     }
 
     /// Whether the schema accepts a value as it is; nothing deeper than [`MAX_DEPTH`].
@@ -145,35 +152,69 @@ impl Schema {
     /// What is wrong with a value as it is; empty if nothing is.
     pub fn violations(&self, value: &Value) -> Vec<Violation> {
         let explained = stack::with_room(value, || {
-            if self.judge.accepts(self.arena.root(), value) { Vec::new() } else { self.explain(value) }
+            if self.judge.accepts(self.arena.root(), value) {
+                Vec::new()
+            } else {
+                self.explain(value)
+            }
         });
         explained.unwrap_or_else(|| Rejected::too_deep().violations)
     }
 
-    fn accept_here<'v>(&self, value: &'v Value, options: &AcceptOptions) -> Result<Accepted<'v>, Rejected> {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "handed on from accept")]
+    fn accept_here<'v>(
+        &self,
+        value: &'v Value,
+        options: &AcceptOptions,
+    ) -> Result<Accepted<'v>, Rejected> {
         if self.judge.accepts(self.arena.root(), value) {
-            return Ok(Accepted { value: Cow::Borrowed(value), steps: Vec::new() });
+            return Ok(Accepted {
+                value: Cow::Borrowed(value),
+                steps: Vec::new(),
+            });
         }
         let (value, steps) = match options.coercion {
             Coercion::Off => (Cow::Borrowed(value), Vec::new()),
             Coercion::Standard | Coercion::Extended => {
                 let mut coercer = Coercer::new(&self.arena, &self.judge);
                 let coerced = coercer.coerce(self.arena.root(), value, &Place::ROOT);
-                (coerced.map_or(Cow::Borrowed(value), Cow::Owned), coercer.into_steps())
+                (
+                    coerced.map_or(Cow::Borrowed(value), Cow::Owned),
+                    coercer.into_steps(),
+                )
             }
         };
-        let mut violations =
-            if self.judge.accepts(self.arena.root(), &value) { Vec::new() } else { self.explain(&value) };
+        let mut violations = if self.judge.accepts(self.arena.root(), &value) {
+            Vec::new()
+        } else {
+            self.explain(&value)
+        };
         if options.lossy == Lossy::Deny {
-            violations.extend(steps.iter().filter(|step| step.lossy).map(Violation::of_lossy));
+            violations.extend(
+                steps
+                    .iter()
+                    .filter(|step| step.lossy)
+                    .map(Violation::of_lossy),
+            );
         }
-        if violations.is_empty() { Ok(Accepted { value, steps }) } else { Err(Rejected { violations, steps }) }
+        if violations.is_empty() {
+            Ok(Accepted { value, steps })
+        } else {
+            Err(Rejected { violations, steps })
+        }
     }
 
     /// What is wrong with a value that the schema rejects.
-    #[expect(clippy::unused_self, reason = "the walk over the arena is still to come")]
+    #[expect(
+        clippy::unused_self,
+        reason = "the walk over the arena is still to come"
+    )]
     fn explain(&self, _value: &Value) -> Vec<Violation> {
-        vec![Violation { path: String::new(), keyword: "schema".into(), message: "invalid".into() }]
+        vec![Violation {
+            path: String::new(),
+            keyword: "schema".into(),
+            message: "invalid".into(),
+        }]
     }
 }
 
@@ -194,29 +235,50 @@ pub fn error_text(tool_name: &str, violations: &[Violation], received: &Value) -
 impl Rejected {
     fn too_deep() -> Self {
         let message = format!("nested deeper than {MAX_DEPTH} levels");
-        let violation = Violation { path: String::new(), keyword: "depth".into(), message };
-        Self { violations: vec![violation], steps: Vec::new() }
+        let violation = Violation {
+            path: String::new(),
+            keyword: "depth".into(),
+            message,
+        };
+        Self {
+            violations: vec![violation],
+            steps: Vec::new(),
+        }
     }
 }
 
 impl Violation {
     fn of_lossy(step: &Step) -> Self {
-        let to = step.to.as_ref().map_or_else(|| "nothing".to_owned(), compact);
+        let to = step
+            .to
+            .as_ref()
+            .map_or_else(|| "nothing".to_owned(), compact);
         let message = format!("lossy conversion from {} to {to}", compact(&step.from));
-        Self { path: step.path.clone(), keyword: "lossy".into(), message }
+        Self {
+            path: step.path.clone(),
+            keyword: "lossy".into(),
+            message,
+        }
     }
 
     /// The path as people write it: `edits.0.oldText`, `root` for the whole value.
     pub fn dotted_path(&self) -> String {
-        let Some(path) = self.path.strip_prefix('/') else { return "root".into() };
-        let tokens = path.split('/').map(|token| token.replace("~1", "/").replace("~0", "~"));
+        let Some(path) = self.path.strip_prefix('/') else {
+            return "root".into();
+        };
+        let tokens = path
+            .split('/')
+            .map(|token| token.replace("~1", "/").replace("~0", "~"));
         tokens.collect::<Vec<_>>().join(".")
     }
 }
 
 impl CompileError {
     fn not_a_schema(value: &Value) -> Self {
-        Self(format!("A schema must be an object or a boolean, got {}", compact(value)))
+        Self(format!(
+            "A schema must be an object or a boolean, got {}",
+            compact(value)
+        ))
     }
 }
 

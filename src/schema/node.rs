@@ -318,10 +318,18 @@ impl Keywords {
     /// The schemas of the member with that key: of `properties`, of every pattern that matches, else of
     /// `additionalProperties`.
     pub(crate) fn covering(&self, key: &str) -> impl Iterator<Item = NodeId> {
-        let declared = self.properties.as_ref().and_then(|members| members.get(key));
+        let declared = self
+            .properties
+            .as_ref()
+            .and_then(|members| members.get(key));
         let patterns = self.pattern_properties.iter().flatten();
-        let mut matching = patterns.filter(move |(pattern, _)| pattern.matches(key)).map(|(_, id)| *id).peekable();
-        let additional = self.additional_properties.filter(|_| declared.is_none() && matching.peek().is_none());
+        let mut matching = patterns
+            .filter(move |(pattern, _)| pattern.matches(key))
+            .map(|(_, id)| *id)
+            .peekable();
+        let additional = self
+            .additional_properties
+            .filter(|_| declared.is_none() && matching.peek().is_none());
         declared.into_iter().chain(matching).chain(additional)
     }
 
@@ -562,7 +570,10 @@ impl<'a> Reader<'a> {
         let (consequence, alternative) = (written.get("then"), written.get("else"));
         let is_alone = consequence.is_none() && alternative.is_none();
         let is_schema = |test: &&Value| test.is_object() || test.is_boolean();
-        if let Some(test) = written.get("if").filter(|test| !is_alone || is_schema(test)) {
+        if let Some(test) = written
+            .get("if")
+            .filter(|test| !is_alone || is_schema(test))
+        {
             keywords.condition = Some(Condition {
                 test: self.node(test, base)?,
                 consequence: consequence

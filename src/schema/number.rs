@@ -10,14 +10,20 @@ pub(super) fn is_multiple(number: &Number, step: &Number) -> bool {
     if let (Some(number), Some(step)) = (integer(number), integer(step)) {
         return step != 0 && number % step == 0;
     }
-    let (Some(number), Some(step)) = (number.as_f64(), step.as_f64()) else { return false };
+    let (Some(number), Some(step)) = (number.as_f64(), step.as_f64()) else {
+        return false;
+    };
     let quotient = number / step;
-    let is_whole = quotient.is_finite() && (quotient - quotient.round()).abs() <= f64::EPSILON * quotient.abs();
+    let is_whole = quotient.is_finite()
+        && (quotient - quotient.round()).abs() <= f64::EPSILON * quotient.abs();
     is_whole || number % step == 0.0
 }
 
 fn integer(number: &Number) -> Option<i128> {
-    number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
+    number
+        .as_i64()
+        .map(i128::from)
+        .or_else(|| number.as_u64().map(i128::from))
 }
 
 /// How much of the reference's grammar of numbers a string may use.
@@ -62,7 +68,9 @@ fn big_integer(text: &str) -> Option<i64> {
     let text = text.strip_suffix('n')?;
     let digits = text.strip_prefix('-').unwrap_or(text);
     let is_canonical = digits == "0" || (is_digits(digits) && !digits.starts_with('0'));
-    text.parse().ok().filter(|number| is_canonical && (-MOST..=MOST).contains(number))
+    text.parse()
+        .ok()
+        .filter(|number| is_canonical && (-MOST..=MOST).contains(number))
 }
 
 fn radix(text: &str) -> Option<Number> {
@@ -91,13 +99,18 @@ fn decimal(text: &str) -> Option<Number> {
         None => (unsigned, None),
     };
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let has_exponent = exponent.is_none_or(|exponent| is_digits(exponent.strip_prefix(['+', '-']).unwrap_or(exponent)));
+    let has_exponent = exponent
+        .is_none_or(|exponent| is_digits(exponent.strip_prefix(['+', '-']).unwrap_or(exponent)));
     let has_digits = !(whole.is_empty() && fraction.is_empty());
     if !has_exponent || !has_digits || !all_digits(whole) || !all_digits(fraction) {
         return None;
     }
     let signed = text.strip_prefix('+').unwrap_or(text);
-    let integer = signed.parse::<i64>().ok().map(Number::from).or_else(|| signed.parse::<u64>().ok().map(Number::from));
+    let integer = signed
+        .parse::<i64>()
+        .ok()
+        .map(Number::from)
+        .or_else(|| signed.parse::<u64>().ok().map(Number::from));
     integer.or_else(|| from_f64(text.parse().ok()?))
 }
 
@@ -122,7 +135,9 @@ fn from_f64(number: f64) -> Option<Number> {
 /// Cuts off the fraction.
 pub(super) fn truncated(number: &Number) -> Number {
     match number.as_f64() {
-        Some(double) if number.is_f64() => from_f64(double.trunc()).unwrap_or_else(|| number.clone()),
+        Some(double) if number.is_f64() => {
+            from_f64(double.trunc()).unwrap_or_else(|| number.clone())
+        }
         _ => number.clone(),
     }
 }
@@ -142,7 +157,11 @@ mod tests {
     #[track_caller]
     fn case(number: &str, step: &str, expected: bool) {
         let read = |text: &str| serde_json::from_str::<Number>(text).expect("a number");
-        assert_eq!(is_multiple(&read(number), &read(step)), expected, "{number} of {step}");
+        assert_eq!(
+            is_multiple(&read(number), &read(step)),
+            expected,
+            "{number} of {step}"
+        );
     }
 
     #[test]
@@ -167,7 +186,11 @@ mod tests {
     #[track_caller]
     fn reads(text: &str, whole: Option<&str>, plain: Option<&str>) {
         let read = |grammar| super::read(text, grammar).map(|number| number.to_string());
-        assert_eq!(read(Grammar::Whole).as_deref(), whole, "{text:?} as a whole");
+        assert_eq!(
+            read(Grammar::Whole).as_deref(),
+            whole,
+            "{text:?} as a whole"
+        );
         assert_eq!(read(Grammar::Plain).as_deref(), plain, "{text:?} plainly");
     }
 
@@ -211,8 +234,32 @@ mod tests {
     #[test]
     fn other_text_is_no_number() {
         for text in [
-            "Infinity", "inf", "nan", "NaN", "1_000", "12px", "1e309", "-1e309", "+12n", "012n", " 12n", "9007199254740993n",
-            "-0x10", "0x", "0b2", ".", "e5", "1e", "1e+", "1.2.3", "+", "--5", "\u{85}5", " true", "5 5", "é5",
+            "Infinity",
+            "inf",
+            "nan",
+            "NaN",
+            "1_000",
+            "12px",
+            "1e309",
+            "-1e309",
+            "+12n",
+            "012n",
+            " 12n",
+            "9007199254740993n",
+            "-0x10",
+            "0x",
+            "0b2",
+            ".",
+            "e5",
+            "1e",
+            "1e+",
+            "1.2.3",
+            "+",
+            "--5",
+            "\u{85}5",
+            " true",
+            "5 5",
+            "é5",
         ] {
             reads(text, None, None);
         }
@@ -221,7 +268,10 @@ mod tests {
     #[test]
     fn a_fraction_is_cut_off_towards_zero() {
         for (number, expected) in [(3.7, "3"), (-3.7, "-3"), (-0.5, "0"), (1e300, "1e+300")] {
-            assert_eq!(truncated(&Number::from_f64(number).unwrap()).to_string(), expected);
+            assert_eq!(
+                truncated(&Number::from_f64(number).unwrap()).to_string(),
+                expected
+            );
         }
     }
 }

@@ -22,7 +22,10 @@ struct Compiled {
 impl Pattern {
     /// Keeps the text of a pattern, which may be invalid.
     pub(crate) fn new(source: String) -> Self {
-        Self { source, compiled: OnceLock::new() }
+        Self {
+            source,
+            compiled: OnceLock::new(),
+        }
     }
 
     /// The pattern as written.
@@ -39,7 +42,8 @@ impl Pattern {
     ///
     /// A match that would take too many steps is none: a pattern must not be able to stop pitool.
     pub(crate) fn matches(&self, text: &str) -> bool {
-        self.compiled().is_some_and(|compiled| compiled.regex.is_match(text).unwrap_or(false))
+        self.compiled()
+            .is_some_and(|compiled| compiled.regex.is_match(text).unwrap_or(false))
     }
 
     /// The pattern in Rust's words, which the validator reads as they are; `None` if it is invalid.
@@ -55,7 +59,8 @@ impl Pattern {
 fn compile(source: &str) -> Option<Compiled> {
     let translated = translate(source).ok()?;
     let regex = Regex::new(&translated).ok()?;
-    let is_left_as_it_is = jsonschema_regex::to_rust_regex(&translated).is_ok_and(|again| again == translated);
+    let is_left_as_it_is =
+        jsonschema_regex::to_rust_regex(&translated).is_ok_and(|again| again == translated);
     is_left_as_it_is.then_some(Compiled { translated, regex })
 }
 
@@ -80,10 +85,18 @@ mod tests {
         case(r"^\d$", &["5"], &["٤", "a"]);
         case(r"^\w$", &["a", "_", "5"], &["é", "-"]);
         case(r"^[\w-]+$", &["a-b"], &["é"]);
-        case(r"^\s$", &[" ", "\u{feff}", "\u{a0}", "\u{2028}"], &["\u{85}", "a"]);
+        case(
+            r"^\s$",
+            &[" ", "\u{feff}", "\u{a0}", "\u{2028}"],
+            &["\u{85}", "a"],
+        );
         case(r"^\S$", &["\u{85}", "a"], &[" ", "\u{feff}"]);
         case(r"^[\D]$", &["x"], &["5"]);
-        case("^.$", &["a", "é", "😀", "\u{85}"], &["\n", "\r", "\u{2028}"]);
+        case(
+            "^.$",
+            &["a", "é", "😀", "\u{85}"],
+            &["\n", "\r", "\u{2028}"],
+        );
         case("^a$", &["a"], &["a\n"]);
         case(r"\bcat\b", &["a cat", "écaté", "cat-1"], &["concat"]);
         case(r"^\Bat", &[], &["at"]);
@@ -147,16 +160,42 @@ mod tests {
     #[test]
     fn what_javascript_refuses_is_invalid() {
         for pattern in [
-            "(", ")", "[a", "a{2,1}", "*a", "a**", "(?<n>a)(?<n>b)", "(?P<x>a)", "a++", "(?i)a", "[b-a]", r"\", "(?<n", "a|*",
-            r"(?<a>.)\k<b>", "^*", "(?z:a)",
+            "(",
+            ")",
+            "[a",
+            "a{2,1}",
+            "*a",
+            "a**",
+            "(?<n>a)(?<n>b)",
+            "(?P<x>a)",
+            "a++",
+            "(?i)a",
+            "[b-a]",
+            r"\",
+            "(?<n",
+            "a|*",
+            r"(?<a>.)\k<b>",
+            "^*",
+            "(?z:a)",
         ] {
-            assert!(!Pattern::new(pattern.to_owned()).is_valid(), "{pattern} is valid");
+            assert!(
+                !Pattern::new(pattern.to_owned()).is_valid(),
+                "{pattern} is valid"
+            );
         }
     }
 
     #[test]
     fn a_hostile_pattern_ends() {
-        case("^(a+)+$", &["aaaa"], &["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab"]);
-        case(r"^(a+)+\1$", &["aa"], &["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab"]);
+        case(
+            "^(a+)+$",
+            &["aaaa"],
+            &["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab"],
+        );
+        case(
+            r"^(a+)+\1$",
+            &["aa"],
+            &["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab"],
+        );
     }
 }

@@ -105,7 +105,10 @@ impl<'a> Identifiers<'a> {
 
     /// Every schema with that `$dynamicAnchor`.
     pub(super) fn dynamic_anchors(&self, name: &str) -> Vec<Target<'a>> {
-        let named = self.anchors.values().filter_map(|anchors| anchors.get(name));
+        let named = self
+            .anchors
+            .values()
+            .filter_map(|anchors| anchors.get(name));
         named.filter(|target| target.is_dynamic).copied().collect()
     }
 

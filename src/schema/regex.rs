@@ -13,8 +13,7 @@ pub(super) struct Invalid;
 
 type Parsed<T> = Result<T, Invalid>;
 
-const WHITE_SPACE: &str =
-    r"\x{9}-\x{d}\x{20}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}";
+const WHITE_SPACE: &str = r"\x{9}-\x{d}\x{20}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}";
 const NOT_WHITE_SPACE: &str = r"\x{0}-\x{8}\x{e}-\x{1f}\x{21}-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-\x{2027}\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{fefe}\x{ff00}-\x{10ffff}";
 const DIGIT: &str = "0-9";
 const NOT_DIGIT: &str = r"\x{0}-\x{2f}\x{3a}-\x{10ffff}";
@@ -26,7 +25,9 @@ const NOTHING: &str = r"[^\x{0}-\x{10ffff}]";
 
 /// Translates a pattern.
 pub(super) fn translate(pattern: &str) -> Parsed<String> {
-    Translator::new(pattern, Mode::Unicode).run().or_else(|_| Translator::new(pattern, Mode::Legacy).run())
+    Translator::new(pattern, Mode::Unicode)
+        .run()
+        .or_else(|_| Translator::new(pattern, Mode::Legacy).run())
 }
 
 /// With the `u` flag, or without it.
@@ -91,7 +92,12 @@ impl<'a> Translator<'a> {
     }
 
     fn run(mut self) -> Parsed<String> {
-        let mut names: Vec<&str> = self.groups.iter().copied().filter(|name| !name.is_empty()).collect();
+        let mut names: Vec<&str> = self
+            .groups
+            .iter()
+            .copied()
+            .filter(|name| !name.is_empty())
+            .collect();
         names.sort_unstable();
         if names.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err(Invalid);
@@ -99,7 +105,11 @@ impl<'a> Translator<'a> {
         while let Some(character) = self.rest.next() {
             self.term(character)?;
         }
-        if self.open.is_empty() { Ok(self.written) } else { Err(Invalid) }
+        if self.open.is_empty() {
+            Ok(self.written)
+        } else {
+            Err(Invalid)
+        }
     }
 
     fn term(&mut self, character: char) -> Parsed<()> {
@@ -153,7 +163,9 @@ impl<'a> Translator<'a> {
     /// Takes what comes next if it is exactly that.
     fn eat_all(&mut self, text: &str) -> bool {
         let mut ahead = self.rest.clone();
-        let is_there = text.chars().all(|character| ahead.next() == Some(character));
+        let is_there = text
+            .chars()
+            .all(|character| ahead.next() == Some(character));
         if is_there {
             self.rest = ahead;
         }
@@ -193,7 +205,11 @@ impl<'a> Translator<'a> {
             match self.rest.next().ok_or(Invalid)? {
                 '>' if !name.is_empty() => return Ok(name),
                 '$' | '_' => name.push('_'),
-                letter if letter.is_alphabetic() || (!name.is_empty() && letter.is_alphanumeric()) => name.push(letter),
+                letter
+                    if letter.is_alphabetic() || (!name.is_empty() && letter.is_alphanumeric()) =>
+                {
+                    name.push(letter);
+                }
                 _ => return Err(Invalid),
             }
         }
@@ -238,16 +254,26 @@ impl<'a> Translator<'a> {
 
     /// Reads `{n}`, `{n,}` or `{n,m}`; without `u` anything else in braces is literal.
     fn brace(&mut self) -> Parsed<()> {
-        let inside: String = self.rest.clone().take_while(|character| *character != '}').collect();
+        let inside: String = self
+            .rest
+            .clone()
+            .take_while(|character| *character != '}')
+            .collect();
         let (least, most) = match inside.split_once(',') {
             None => (inside.as_str(), inside.as_str()),
             Some((least, most)) => (least, most),
         };
-        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_number =
+            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let is_closed = self.rest.clone().any(|character| character == '}');
         let is_quantifier = is_closed && is_number(least) && (most.is_empty() || is_number(most));
         if !is_quantifier {
-            return if self.mode == Mode::Unicode { Err(Invalid) } else { Ok(self.literal('{')) };
+            return if self.mode == Mode::Unicode {
+                Err(Invalid)
+            } else {
+                self.literal('{');
+                Ok(())
+            };
         }
         let count = |text: &str| text.parse::<u32>().unwrap_or(u32::MAX);
         if !most.is_empty() && count(least) > count(most) {
@@ -267,9 +293,13 @@ impl<'a> Translator<'a> {
             '1'..='9' => self.back_reference()?,
             'k' if self.mode == Mode::Unicode || self.has_names() => {
                 self.rest.next();
-                let name = if self.eat('<') { self.name()? } else { return Err(Invalid) };
+                let name = if self.eat('<') {
+                    self.name()?
+                } else {
+                    return Err(Invalid);
+                };
                 let is_named = |group: &&str| group.replace('$', "_") == name;
-                let index = self.groups.iter().position(|group| is_named(&group)).ok_or(Invalid)?;
+                let index = self.groups.iter().position(is_named).ok_or(Invalid)?;
                 self.atom(&format!(r"(?:\{})", index + 1));
             }
             _ => match self.character_escape()? {
@@ -288,7 +318,10 @@ impl<'a> Translator<'a> {
     /// A back-reference; without `u` a number beyond the groups is an octal escape.
     fn back_reference(&mut self) -> Parsed<()> {
         let digits: String = self.rest.clone().take_while(char::is_ascii_digit).collect();
-        if digits.parse().is_ok_and(|number: usize| number <= self.groups.len()) {
+        if digits
+            .parse()
+            .is_ok_and(|number: usize| number <= self.groups.len())
+        {
             self.eat_all(&digits);
             self.atom(&format!(r"(?:\{digits})"));
             return Ok(());
@@ -329,10 +362,11 @@ impl<'a> Translator<'a> {
                 self.rest = ahead.into_iter().peekable();
                 Ok(Member::Character(self.octal()))
             }
-            '^' | '$' | '\\' | '.' | '*' | '+' | '?' | '(' | ')' | '[' | ']' | '{' | '}' | '|' | '/' => {
-                Ok(Member::Character(escaped))
+            '^' | '$' | '\\' | '.' | '*' | '+' | '?' | '(' | ')' | '[' | ']' | '{' | '}' | '|'
+            | '/' => Ok(Member::Character(escaped)),
+            other if self.mode == Mode::Legacy && (other != 'k' || !self.has_names()) => {
+                Ok(Member::Character(other))
             }
-            other if self.mode == Mode::Legacy && (other != 'k' || !self.has_names()) => Ok(Member::Character(other)),
             _ => Err(Invalid),
         }
     }
@@ -362,7 +396,12 @@ impl<'a> Translator<'a> {
     }
 
     fn digits(&mut self, count: usize) -> Option<u32> {
-        let digits: String = self.rest.clone().take(count).take_while(char::is_ascii_hexdigit).collect();
+        let digits: String = self
+            .rest
+            .clone()
+            .take(count)
+            .take_while(char::is_ascii_hexdigit)
+            .collect();
         if digits.len() < count {
             return None;
         }
@@ -379,7 +418,11 @@ impl<'a> Translator<'a> {
             }
             let code = u32::from_str_radix(&digits, 16).map_err(|_| Invalid)?;
             let is_closed = self.eat('}') && code <= 0x0010_ffff;
-            return if is_closed { Ok(char::from_u32(code).map_or(Member::Absent, Member::Character)) } else { Err(Invalid) };
+            return if is_closed {
+                Ok(char::from_u32(code).map_or(Member::Absent, Member::Character))
+            } else {
+                Err(Invalid)
+            };
         }
         let start = self.rest.clone();
         let Some(high @ 0xd800..=0xdbff) = self.digits(4) else {
@@ -402,7 +445,10 @@ impl<'a> Translator<'a> {
             return Err(Invalid);
         }
         let mut name = String::new();
-        while let Some(part) = self.rest.next_if(|part| part.is_ascii_alphanumeric() || matches!(part, '_' | '=')) {
+        while let Some(part) = self
+            .rest
+            .next_if(|part| part.is_ascii_alphanumeric() || matches!(part, '_' | '='))
+        {
             name.push(part);
         }
         if name.is_empty() || !self.eat('}') {
@@ -424,7 +470,11 @@ impl<'a> Translator<'a> {
             count += 1;
         }
         let itself = |translator: &mut Self| translator.rest.next().unwrap_or('8');
-        if count == 0 { itself(self) } else { char::from_u32(code).unwrap_or('\0') }
+        if count == 0 {
+            itself(self)
+        } else {
+            char::from_u32(code).unwrap_or('\0')
+        }
     }
 
     fn class(&mut self) -> Parsed<()> {
@@ -433,7 +483,8 @@ impl<'a> Translator<'a> {
         while !self.eat(']') {
             let first = self.member()?;
             let mut ahead = self.rest.clone();
-            let is_range = ahead.next() == Some('-') && ahead.next().is_some_and(|next| next != ']');
+            let is_range =
+                ahead.next() == Some('-') && ahead.next().is_some_and(|next| next != ']');
             if !is_range {
                 push_member(&mut members, &first);
                 continue;
@@ -491,7 +542,9 @@ fn capturing_groups(pattern: &str) -> Vec<&str> {
             ']' => is_in_class = false,
             '(' if !is_in_class => {
                 let rest = &pattern[at + 1..];
-                let name = rest.strip_prefix("?<").filter(|name| !name.starts_with(['=', '!']));
+                let name = rest
+                    .strip_prefix("?<")
+                    .filter(|name| !name.starts_with(['=', '!']));
                 if let Some(name) = name {
                     groups.push(name.split('>').next().unwrap_or_default());
                 } else if !rest.starts_with('?') {

@@ -21,14 +21,25 @@ pub(super) fn with_room<T: Send>(value: &Value, work: impl FnOnce() -> T + Send)
         return None;
     }
     thread::scope(|scope| {
-        let worker = thread::Builder::new().stack_size(ROOM).spawn_scoped(scope, work).ok()?;
-        Some(worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        let worker = thread::Builder::new()
+            .stack_size(ROOM)
+            .spawn_scoped(scope, work)
+            .ok()?;
+        Some(
+            worker
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+        )
     })
 }
 
 /// Whether a value is nested deeper than that, as [`crate::json::depth`] counts; looks no further.
 fn is_deeper_than(value: &Value, levels: usize) -> bool {
-    let is_deeper = |part: &Value| levels.checked_sub(1).is_none_or(|below| is_deeper_than(part, below));
+    let is_deeper = |part: &Value| {
+        levels
+            .checked_sub(1)
+            .is_none_or(|below| is_deeper_than(part, below))
+    };
     match value {
         Value::Array(items) => levels == 0 || items.iter().any(is_deeper),
         Value::Object(members) => levels == 0 || members.values().any(is_deeper),
@@ -45,9 +56,19 @@ mod tests {
 
     #[test]
     fn depth_is_counted_as_the_json_module_does() {
-        for value in [json!(1), json!([]), json!({}), json!([[1]]), json!({"a": [{}], "b": 1})] {
+        for value in [
+            json!(1),
+            json!([]),
+            json!({}),
+            json!([[1]]),
+            json!({"a": [{}], "b": 1}),
+        ] {
             for levels in 0..5 {
-                assert_eq!(is_deeper_than(&value, levels), depth(&value) > levels, "{value} {levels}");
+                assert_eq!(
+                    is_deeper_than(&value, levels),
+                    depth(&value) > levels,
+                    "{value} {levels}"
+                );
             }
         }
     }

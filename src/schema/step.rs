@@ -40,16 +40,28 @@ enum Token<'a> {
 
 impl<'a> Place<'a> {
     /// The whole value.
-    pub(super) const ROOT: Self = Self { above: None, token: Token::Root, depth: 0 };
+    pub(super) const ROOT: Self = Self {
+        above: None,
+        token: Token::Root,
+        depth: 0,
+    };
 
     /// The member with that key.
     pub(super) fn key(&'a self, key: &'a str) -> Self {
-        Self { above: Some(self), token: Token::Key(key), depth: self.depth + 1 }
+        Self {
+            above: Some(self),
+            token: Token::Key(key),
+            depth: self.depth + 1,
+        }
     }
 
     /// The item at that index.
     pub(super) fn index(&'a self, index: usize) -> Self {
-        Self { above: Some(self), token: Token::Index(index), depth: self.depth + 1 }
+        Self {
+            above: Some(self),
+            token: Token::Index(index),
+            depth: self.depth + 1,
+        }
     }
 
     /// How many levels below the whole value.

@@ -37,22 +37,34 @@ pub(crate) fn outside(name: &str) -> Vec<Case> {
         PathBuf::from,
     );
     let file = folder.join(name);
-    if file.exists() { read(&file) } else { Vec::new() }
+    if file.exists() {
+        read(&file)
+    } else {
+        Vec::new()
+    }
 }
 
 fn read(file: &Path) -> Vec<Case> {
     let lines = BufReader::new(File::open(file).expect("the case file opens")).split(b'\n');
-    lines.map(|line| case(&line.expect("the case file is readable"))).collect()
+    lines
+        .map(|line| case(&line.expect("the case file is readable")))
+        .collect()
 }
 
 fn case(line: &[u8]) -> Case {
     let mut case = json::parse(line).expect("a case is JSON");
-    let why = case["why"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let why = case["why"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str);
     Case {
         id: case["id"].as_str().expect("a case has an id").to_owned(),
         why: why.map(str::to_owned).collect(),
         check: case["check"].as_bool(),
-        is_arguments_error: case["argumentsError"].as_str().is_some_and(|text| !text.is_empty()),
+        is_arguments_error: case["argumentsError"]
+            .as_str()
+            .is_some_and(|text| !text.is_empty()),
         schema: case["schema"].take(),
         arguments: case["arguments"].take(),
         expect: case["expect"].take(),
