@@ -4,9 +4,12 @@
 //! judge validity. Coercion and the words of a violation are the reference's (`@earendil-works/pi-schema` 1.6.0).
 //! Nothing here ever fetches anything.
 
+mod assertion;
 mod coerce;
 mod convert;
 mod endless;
+mod evaluated;
+mod explain;
 mod flatten;
 mod formats;
 mod idn;
@@ -20,6 +23,7 @@ mod reference;
 mod regex;
 mod stack;
 mod step;
+mod union;
 mod uri;
 
 use std::{borrow::Cow, fmt, sync::Arc};
@@ -205,16 +209,10 @@ impl Schema {
     }
 
     /// What is wrong with a value that the schema rejects.
-    #[expect(
-        clippy::unused_self,
-        reason = "the walk over the arena is still to come"
-    )]
-    fn explain(&self, _value: &Value) -> Vec<Violation> {
-        vec![Violation {
-            path: String::new(),
-            keyword: "schema".into(),
-            message: "invalid".into(),
-        }]
+    fn explain(&self, value: &Value) -> Vec<Violation> {
+        explain::explain(&self.arena, value, &|id, value| {
+            self.judge.accepts(id, value)
+        })
     }
 }
 

@@ -1,5 +1,7 @@
 //! Numbers as the reference counts with them: doubles, but 64-bit integers keep every digit.
 
+use std::cmp::Ordering;
+
 use serde_json::Number;
 
 /// Whether `number` is a multiple of `step`, for the keyword `multipleOf`.
@@ -150,6 +152,30 @@ pub(super) fn is_equal(left: &Number, right: &Number) -> bool {
     }
 }
 
+/// Compares two numbers by value, integers digit by digit.
+pub(super) fn compare(left: &Number, right: &Number) -> Ordering {
+    let double = |number: &Number| number.as_f64().unwrap_or_default();
+    match (integer(left), integer(right)) {
+        (Some(left), Some(right)) => left.cmp(&right),
+        (Some(left), None) => compare_with_double(left, double(right)),
+        (None, Some(right)) => compare_with_double(right, double(left)).reverse(),
+        (None, None) => order(double(left), double(right)),
+    }
+}
+
+fn compare_with_double(integer: i128, double: f64) -> Ordering {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the cast saturates, far beyond every integer of 64 bits"
+    )]
+    let whole = double.trunc() as i128;
+    integer.cmp(&whole).then(order(0.0, double.fract()))
+}
+
+fn order(left: f64, right: f64) -> Ordering {
+    left.partial_cmp(&right).unwrap_or(Ordering::Equal)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -273,5 +299,20 @@ mod tests {
                 expected
             );
         }
+    }
+
+    #[test]
+    fn numbers_are_compared_by_value() {
+        use Ordering::{Equal, Greater, Less};
+        let compare = |left: &str, right: &str| {
+            let read = |text: &str| serde_json::from_str::<Number>(text).expect("a number");
+            super::compare(&read(left), &read(right))
+        };
+        assert_eq!(compare("9007199254740993", "9007199254740992.0"), Greater);
+        assert_eq!(compare("18446744073709551615", "-1"), Greater);
+        assert_eq!(compare("-5", "-5.0"), Equal);
+        assert_eq!(compare("-5.5", "-5"), Less);
+        assert_eq!(compare("0", "-0.0"), Equal);
+        assert_eq!(compare("18446744073709551615", "1e300"), Less);
     }
 }
