@@ -493,6 +493,40 @@ impl<'v> Variant<'v> {
     }
 }
 
+/// The fields that `T` asks its deserializer for; none if it is no struct.
+pub(super) fn fields_of<T: DeserializeOwned>() -> &'static [&'static str] {
+    let mut fields = FieldNames(&[]);
+    // The reading itself must fail: there is nothing to read.
+    let _ = T::deserialize(&mut fields);
+    fields.0
+}
+
+/// Writes down the field names that a struct asks for.
+struct FieldNames(&'static [&'static str]);
+
+impl<'de> Deserializer<'de> for &mut FieldNames {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Error> {
+        Err(Error::new("only a struct has fields".into()))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        self.0 = fields;
+        self.deserialize_any(visitor)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde::Deserialize;
@@ -645,5 +679,11 @@ mod tests {
             &json!({"name": "a", "source": {"text": 1}}),
             &[("source.text: expected a string, got integer", None)],
         );
+    }
+
+    #[test]
+    fn a_type_tells_its_fields() {
+        assert_eq!(fields_of::<Inner>(), ["timeoutMs", "deep", "codes"]);
+        assert_eq!(fields_of::<String>(), [""; 0]);
     }
 }

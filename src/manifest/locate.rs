@@ -9,6 +9,18 @@ pub struct Place {
     pub column: usize,
 }
 
+impl Place {
+    /// The place of a byte offset of `text`.
+    pub(crate) fn of(text: &str, offset: usize) -> Self {
+        let before = &text[..offset];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        Self {
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+        }
+    }
+}
+
 /// What of a member a fault is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
@@ -33,27 +45,17 @@ pub(super) fn place(text: &str, pointer: &str, part: Part) -> Place {
     for step in pointer.split('/').skip(1) {
         scanner.at = found.value;
         let Some(member) = scanner.member(&step.replace("~1", "/").replace("~0", "~")) else {
-            return place_of(text, found.value);
+            return Place::of(text, found.value);
         };
         found = member;
     }
-    place_of(
+    Place::of(
         text,
         match part {
             Part::Key => found.key,
             Part::Value => found.value,
         },
     )
-}
-
-/// The place of a byte offset.
-fn place_of(text: &str, offset: usize) -> Place {
-    let before = &text[..offset];
-    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    Place {
-        line: before.matches('\n').count() + 1,
-        column: before[line_start..].chars().count() + 1,
-    }
 }
 
 /// Byte offsets of a member of an object; in an array both are the element.

@@ -10,6 +10,7 @@ mod locate;
 mod nearest;
 
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 pub(crate) use diagnose::diagnose;
@@ -114,4 +115,18 @@ fn without_place(refusal: &serde_json::Error) -> String {
         Some(end) => message[..end].to_owned(),
         None => message,
     }
+}
+
+/// The fields that a manifest type has, as it tells its deserializer.
+pub(crate) fn fields_of<T: DeserializeOwned>() -> &'static [&'static str] {
+    diagnose::fields_of::<T>()
+}
+
+/// Reads an optional field that is there: `null` is a value like any other, not its absence.
+pub(crate) fn given<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    T: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    T::deserialize(deserializer).map(Some)
 }

@@ -1,21 +1,26 @@
 //! A tool: what the model sees of it, how its calls are treated, and what runs when it is called.
 
+mod manifest;
+mod native;
+
 use std::fmt;
 use std::future::Future;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::sync::mpsc::UnboundedSender;
 
 use crate::message::ToolResult;
 use crate::pattern::Pattern;
+use crate::program::Program;
 use crate::program::sandbox::Sandbox;
-use crate::stop::Stop;
+use crate::schema::{Coercion, CompileError, Schema, UnknownArguments};
+
+pub(crate) use manifest::ToolManifest;
+pub use native::{Execution, NativeExecute, NativePrepare, Updates};
 
 /// The part of a tool that a model sees.
 ///
@@ -111,49 +116,11 @@ impl<'de> Deserialize<'de> for CallsTools {
     }
 }
 
-/// One run of a native tool.
-#[derive(Debug)]
-pub struct Execution {
-    /// The call's id.
-    pub tool_call_id: String,
-    /// The tool's name.
-    pub tool_name: String,
-    /// The validated arguments.
-    pub arguments: Value,
-    /// Given when the batch stops; the tool then has two seconds to return.
-    pub stop: Stop,
-    /// Takes partial results.
-    pub updates: Updates,
-}
-
-/// Takes the partial results of a running native tool. Cheap to clone.
-#[derive(Debug, Clone)]
-pub struct Updates(UnboundedSender<Value>);
-
-impl Updates {
-    /// Sends updates to `sender`.
-    pub fn new(sender: UnboundedSender<Value>) -> Self {
-        Self(sender)
-    }
-
-    /// Reports a partial result, such as `{"content":[…],"details":…}`. After the call's end it is ignored.
-    pub fn report(&self, partial_result: Value) {
-        // The receiver is gone when the call has ended.
-        let _ = self.0.send(partial_result);
-    }
-}
-
-/// A tool as a function of a Rust program. Its error is a throw: the message is all that is left of the run.
-pub type NativeExecute =
-    Arc<dyn Fn(Execution) -> BoxFuture<'static, Result<ToolResult, String>> + Send + Sync>;
-
-/// An argument preparation as a function of a Rust program: raw arguments in, arguments to validate out.
-pub type NativePrepare =
-    Arc<dyn Fn(Value) -> BoxFuture<'static, Result<Value, String>> + Send + Sync>;
-
 /// What runs when a tool is called.
 #[derive(Clone)]
 pub enum Executor {
+    /// A program of a manifest.
+    Program(Arc<Program>),
     /// A function of the Rust program that uses this library.
     Native(NativeExecute),
 }
@@ -161,6 +128,7 @@ pub enum Executor {
 impl fmt::Debug for Executor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Program(program) => program.fmt(f),
             Self::Native(_) => f.write_str("Native"),
         }
     }
@@ -169,6 +137,8 @@ impl fmt::Debug for Executor {
 /// What turns older shapes of arguments into today's, before validation.
 #[derive(Clone)]
 pub enum Prepare {
+    /// A program of a manifest.
+    Program(Arc<Program>),
     /// A function of the Rust program that uses this library.
     Native(NativePrepare),
 }
@@ -176,6 +146,7 @@ pub enum Prepare {
 impl fmt::Debug for Prepare {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Program(program) => program.fmt(f),
             Self::Native(_) => f.write_str("Native"),
         }
     }
@@ -194,6 +165,10 @@ pub struct Tool {
     pub execution_mode: Option<ExecutionMode>,
     /// Whether a call with unknown outcome may be run again.
     pub replay: Replay,
+    /// How its arguments are converted before validation.
+    pub coerce: Coercion,
+    /// What becomes of arguments that its schema does not declare.
+    pub unknown_arguments: UnknownArguments,
     /// Names of arguments that are paths of files the tool changes.
     pub mutates: Vec<String>,
     /// Which tools it may call while it runs.
@@ -206,6 +181,9 @@ pub struct Tool {
     pub prepare_arguments: Option<Prepare>,
     /// The manifest it comes from.
     pub source: Option<PathBuf>,
+    cwd: PathBuf,
+    compiled_parameters: OnceLock<Result<Schema, CompileError>>,
+    compiled_output: OnceLock<Result<Schema, CompileError>>,
 }
 
 impl Tool {
@@ -217,12 +195,17 @@ impl Tool {
             output_schema: None,
             execution_mode: None,
             replay: Replay::default(),
+            coerce: Coercion::Standard,
+            unknown_arguments: UnknownArguments::Schema,
             mutates: Vec::new(),
             calls_tools: CallsTools::default(),
             sandbox: None,
             executor,
             prepare_arguments: None,
             source: None,
+            cwd: PathBuf::new(),
+            compiled_parameters: OnceLock::new(),
+            compiled_output: OnceLock::new(),
         }
     }
 
@@ -240,12 +223,33 @@ impl Tool {
     pub fn name(&self) -> &str {
         &self.declaration.name
     }
+
+    /// The folder that paths in its arguments are relative to; empty for that of pitool.
+    pub fn cwd(&self) -> &Path {
+        &self.cwd
+    }
+
+    /// The schema of the arguments, compiled when it is first asked for.
+    pub fn schema(&self) -> Result<&Schema, &CompileError> {
+        self.compiled_parameters
+            .get_or_init(|| Schema::compile(&self.declaration.parameters))
+            .as_ref()
+    }
+
+    /// The schema of `structuredContent`, if the tool has one, compiled when it is first asked for.
+    pub fn compiled_output_schema(&self) -> Option<Result<&Schema, &CompileError>> {
+        let written = self.output_schema.as_ref()?;
+        let compiled = self
+            .compiled_output
+            .get_or_init(|| Schema::compile(written))
+            .as_ref();
+        Some(compiled)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use tokio::sync::mpsc;
 
     use super::*;
 
@@ -284,15 +288,5 @@ mod tests {
             serde_json::to_string(&declaration).unwrap(),
             r#"{"name":"a","description":"","parameters":true,"constrainedSampling":null}"#
         );
-    }
-
-    #[tokio::test]
-    async fn an_update_after_the_end_is_ignored() {
-        let (sender, mut receiver) = mpsc::unbounded_channel();
-        let updates = Updates::new(sender);
-        updates.report(json!(1));
-        assert_eq!(receiver.recv().await, Some(json!(1)));
-        drop(receiver);
-        updates.report(json!(2));
     }
 }

@@ -1,4 +1,11 @@
 //! The tools and hooks of a run, by name and in order.
+//!
+//! A registry is loaded from the manifests of tools folders ([`Registry::load`]), or filled by a Rust program with
+//! tools of its own ([`Registry::register`]).
+
+mod folder;
+mod load;
+mod problem;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,6 +14,9 @@ use crate::hook::Hook;
 use crate::manifest::nearest;
 use crate::pattern::Pattern;
 use crate::tool::Tool;
+
+pub use load::Loaded;
+pub use problem::{Problem, Severity};
 
 /// A second tool of one name was refused; holds the name.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,97 +1,44 @@
-//! A hook: what runs before or after the calls of certain tools, and what its answer says.
+//! What hooks answer, and what that does to a call.
 
-use std::fmt;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::Path;
 
-use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::manifest;
+use crate::manifest::{Fault, diagnose};
 use crate::message::{Content, ToolResult};
-use crate::pattern::Pattern;
+use crate::program::Throw;
 
-/// When a hook runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Moment {
-    /// After validation, before `execute`; it may block the call.
-    #[serde(rename = "beforeToolCall")]
-    Before,
-    /// After `execute`, however that ended; it may rewrite the result.
-    #[serde(rename = "afterToolCall")]
-    After,
-}
-
-impl Moment {
-    /// The word of manifests and messages.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Before => "beforeToolCall",
-            Self::After => "afterToolCall",
-        }
-    }
-}
-
-/// A hook as a function of a Rust program: the hook's input in, its answer out. Its error is a failing hook.
-pub type NativeHook =
-    Arc<dyn Fn(Value) -> BoxFuture<'static, Result<Option<Value>, String>> + Send + Sync>;
-
-/// What a hook runs.
-#[derive(Clone)]
-pub enum HookRun {
-    /// A function of the Rust program that uses this library.
-    Native(NativeHook),
-}
-
-impl fmt::Debug for HookRun {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Native(_) => f.write_str("Native"),
-        }
-    }
-}
-
-/// Runs before or after the calls of certain tools.
-#[derive(Debug, Clone)]
-pub struct Hook {
-    /// When it runs.
-    pub moment: Moment,
-    /// For which tools; absent means all.
-    pub tools: Option<Vec<Pattern>>,
-    /// What runs.
-    pub run: HookRun,
-    /// The manifest it comes from.
-    pub source: Option<PathBuf>,
-}
-
-impl Hook {
-    /// Whether it runs for calls of the tool `name`.
-    pub fn applies_to(&self, name: &str) -> bool {
-        self.tools
-            .as_ref()
-            .is_none_or(|patterns| patterns.iter().any(|pattern| pattern.matches(name)))
-    }
-}
+use super::Hook;
 
 /// What a `beforeToolCall` hook says. No answer at all is the default one: nothing is blocked.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BeforeAnswer {
     /// Whether the call must not run.
-    pub block: Option<bool>,
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub block: bool,
     /// Why, for the model.
     pub reason: Option<String>,
     /// With `block`: the wish to end the agent's run after this batch.
-    pub terminate: Option<bool>,
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub terminate: bool,
+}
+
+fn null_is_default<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+where
+    T: Default + Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 impl BeforeAnswer {
-    /// Reads an answer. What is no answer is an error that says why, never "not blocked": a guard that is
+    /// Reads what `hook` answered. What is no answer is a throw that says why, never "not blocked": a guard that is
     /// misunderstood must not open the gate.
-    pub fn read(answer: &Value) -> Result<Self, String> {
-        read(Moment::Before, answer)
+    pub fn read(answer: Option<Value>, hook: &Hook) -> Result<Self, Throw> {
+        read(answer, hook)
     }
 }
 
@@ -115,9 +62,9 @@ pub struct AfterAnswer {
 }
 
 impl AfterAnswer {
-    /// Reads an answer; what is none is an error that says why.
-    pub fn read(answer: &Value) -> Result<Self, String> {
-        read(Moment::After, answer)
+    /// Reads what `hook` answered; what is no answer is a throw that says why.
+    pub fn read(answer: Option<Value>, hook: &Hook) -> Result<Self, Throw> {
+        read(answer, hook)
     }
 
     /// Rewrites a result, as pi's `agent-loop.ts` does. The result's own `isError` stays what the tool said;
@@ -143,66 +90,93 @@ fn replace<T>(field: &mut Option<T>, given: Option<T>) {
     }
 }
 
-/// `null` is no answer, as is nothing at all.
-fn read<T: Default + DeserializeOwned>(moment: Moment, answer: &Value) -> Result<T, String> {
-    if answer.is_null() {
+/// `null` is no answer, as nothing is.
+fn read<T: Default + DeserializeOwned>(answer: Option<Value>, hook: &Hook) -> Result<T, Throw> {
+    let Some(answer) = answer.filter(|answer| !answer.is_null()) else {
         return Ok(T::default());
-    }
-    let (read, faults) = manifest::diagnose(answer);
+    };
+    let (read, faults) = diagnose(&answer);
     match (read, faults.first()) {
         (Some(read), None) => Ok(read),
         (_, fault) => {
-            let why = fault.map_or_else(String::new, manifest::Fault::full_message);
-            Err(format!(
-                "the answer of the {} hook is wrong: {why}",
-                moment.as_str()
-            ))
+            let why = fault.map_or_else(String::new, Fault::full_message);
+            Err(Throw(format!(
+                "The answer of {} is wrong: {why}",
+                name(hook)
+            )))
         }
     }
 }
 
+/// How the model hears of a hook: by its moment and the name of its file.
+fn name(hook: &Hook) -> String {
+    let file = hook.source.as_deref().and_then(Path::file_name);
+    let file = file.map_or_else(String::new, |file| format!(" {}", file.display()));
+    format!("the {} hook{file}", hook.moment.as_str())
+}
+
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
     use serde_json::json;
+
+    use crate::hook::{HookRun, Moment};
 
     use super::*;
 
+    fn hook(moment: Moment, source: Option<&str>) -> Hook {
+        Hook {
+            moment,
+            tools: None,
+            run: HookRun::Native(Arc::new(|_| Box::pin(async { Ok(None) }))),
+            source: source.map(PathBuf::from),
+        }
+    }
+
+    fn before(answer: Value) -> Result<BeforeAnswer, Throw> {
+        BeforeAnswer::read(
+            Some(answer),
+            &hook(Moment::Before, Some("tools.d/10-guard.json")),
+        )
+    }
+
     #[track_caller]
-    fn before_error(answer: &Value, message: &str) {
-        assert_eq!(BeforeAnswer::read(answer), Err(message.to_owned()));
+    fn before_error(answer: Value, why: &str) {
+        let message =
+            format!("The answer of the beforeToolCall hook 10-guard.json is wrong: {why}");
+        assert_eq!(before(answer), Err(Throw(message)));
     }
 
     #[test]
     fn a_before_answer_blocks_only_when_it_says_so() {
+        let nothing = Ok(BeforeAnswer::default());
         assert_eq!(
-            BeforeAnswer::read(&Value::Null),
-            Ok(BeforeAnswer::default())
+            BeforeAnswer::read(None, &hook(Moment::Before, None)),
+            nothing
         );
-        assert_eq!(BeforeAnswer::read(&json!({})), Ok(BeforeAnswer::default()));
+        assert_eq!(before(Value::Null), nothing);
+        assert_eq!(before(json!({})), nothing);
+        assert_eq!(before(json!({"block": null, "reason": null})), nothing);
         assert_eq!(
-            BeforeAnswer::read(&json!({"block": true, "reason": "no", "terminate": null})),
+            before(json!({"block": true, "reason": "no", "terminate": true})),
             Ok(BeforeAnswer {
-                block: Some(true),
+                block: true,
                 reason: Some("no".into()),
-                terminate: None
+                terminate: true
             })
         );
     }
 
     #[test]
     fn a_guard_that_is_misunderstood_fails() {
+        before_error(json!({"blocked": true}), "unknown field \"blocked\"");
         before_error(
-            &json!({"blocked": true}),
-            "the answer of the beforeToolCall hook is wrong: unknown field \"blocked\"",
+            json!({"block": "yes"}),
+            "block: expected true or false, got string",
         );
-        before_error(
-            &json!({"block": "yes"}),
-            "the answer of the beforeToolCall hook is wrong: block: expected true or false, got string",
-        );
-        before_error(
-            &json!("no"),
-            "the answer of the beforeToolCall hook is wrong: expected an object, got string",
-        );
+        before_error(json!("no"), "expected an object, got string");
     }
 
     fn original() -> ToolResult {
@@ -217,7 +191,7 @@ mod tests {
     fn after(answer: &Value, changed: &Value, failed: bool) {
         let mut result = original();
         let mut is_error = true;
-        AfterAnswer::read(answer)
+        AfterAnswer::read(Some(answer.clone()), &hook(Moment::After, None))
             .unwrap()
             .apply(&mut result, &mut is_error);
         let mut expected = serde_json::to_value(original()).unwrap();
@@ -280,26 +254,12 @@ mod tests {
 
     #[test]
     fn a_wrong_after_answer_says_where_it_is_wrong() {
+        let answer = json!({"content": "text"});
         assert_eq!(
-            AfterAnswer::read(&json!({"content": "text"})),
-            Err(
-                "the answer of the afterToolCall hook is wrong: content: expected an array, got string"
-                    .into()
-            )
+            AfterAnswer::read(Some(answer), &hook(Moment::After, None)),
+            Err(Throw(
+                "The answer of the afterToolCall hook is wrong: content: expected an array, got string".into()
+            ))
         );
-    }
-
-    #[test]
-    fn a_hook_without_tools_applies_to_all() {
-        let mut hook = Hook {
-            moment: Moment::Before,
-            tools: None,
-            run: HookRun::Native(Arc::new(|_| Box::pin(async { Ok(None) }))),
-            source: None,
-        };
-        assert!(hook.applies_to("anything"));
-        hook.tools = Some(vec![Pattern::new("write"), Pattern::new("edit_*")]);
-        assert!(hook.applies_to("edit_file") && hook.applies_to("write"));
-        assert!(!hook.applies_to("read"));
     }
 }

@@ -1,0 +1,185 @@
+//! A tool as its manifest writes it.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value};
+
+use crate::manifest::{At, Fault, Part, fields_of, given};
+use crate::program::sandbox::{Sandbox, SandboxManifest};
+use crate::program::{Program, ProgramManifest, Role};
+use crate::schema::{Coercion, UnknownArguments};
+
+use super::{CallsTools, Declaration, ExecutionMode, Executor, Prepare, Replay, Tool};
+
+/// What a tool's manifest may say; see the table in the README.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct ToolManifest {
+    #[serde(rename = "$schema", default)]
+    _schema: IgnoredAny,
+    #[serde(rename = "$comment", default)]
+    _comment: IgnoredAny,
+    name: String,
+    #[serde(default, deserialize_with = "given")]
+    label: Option<String>,
+    description: String,
+    #[serde(default = "any_object")]
+    parameters: Value,
+    #[serde(default, deserialize_with = "given")]
+    constrained_sampling: Option<Value>,
+    #[serde(default, deserialize_with = "given")]
+    output_schema: Option<Value>,
+    execute: ProgramManifest,
+    #[serde(default, deserialize_with = "given")]
+    prepare_arguments: Option<ProgramManifest>,
+    #[serde(default, deserialize_with = "given")]
+    execution_mode: Option<ExecutionMode>,
+    #[serde(default)]
+    replay: Replay,
+    #[serde(default)]
+    coerce: Coercion,
+    #[serde(default)]
+    unknown_arguments: UnknownArguments,
+    #[serde(default)]
+    mutates: Vec<String>,
+    #[serde(default)]
+    calls_tools: CallsTools,
+    #[serde(default, deserialize_with = "given")]
+    sandbox: Option<SandboxManifest>,
+}
+
+/// What `parameters` are where a manifest does not say it.
+fn any_object() -> Value {
+    let mut schema = Map::new();
+    schema.insert("type".into(), "object".into());
+    Value::Object(schema)
+}
+
+impl ToolManifest {
+    /// Gives faults the hints that only a tool's manifest can have.
+    pub(crate) fn explain(faults: &mut [Fault]) {
+        let of_a_program: HashSet<&str> = fields_of::<ProgramManifest>().iter().copied().collect();
+        for fault in faults {
+            let At::Pointer(pointer, Part::Key) = &fault.at else {
+                continue;
+            };
+            if let Some(field) = pointer
+                .strip_prefix('/')
+                .filter(|name| of_a_program.contains(name))
+            {
+                fault.hint = Some(format!("\"{field}\" belongs in \"execute\""));
+            }
+        }
+    }
+
+    /// Makes the tool, or says all that is wrong with it. `home` is the manifest's folder.
+    pub(crate) fn into_tool(self, home: &Path) -> Result<Tool, Vec<Fault>> {
+        let mut faults = Vec::new();
+        faults.extend(name_fault(&self.name));
+        faults.extend(self.undeclared_mutates());
+        let role = Role::Tool {
+            parameters: &self.parameters,
+        };
+        let execute = program(&self.execute, "/execute", home, role, &mut faults);
+        let prepare = self.prepare_arguments.as_ref().map(|manifest| {
+            program(
+                manifest,
+                "/prepareArguments",
+                home,
+                Role::Answer,
+                &mut faults,
+            )
+        });
+        let sandbox = match self.sandbox.map(|manifest| Sandbox::new(manifest, home)) {
+            Some(Err(error)) => {
+                let pointer = format!("/sandbox{}", error.pointer);
+                faults.push(Fault::new(pointer, error.message));
+                None
+            }
+            Some(Ok(sandbox)) => Some(sandbox),
+            None => None,
+        };
+        let (Some(execute), true) = (execute, faults.is_empty()) else {
+            return Err(faults);
+        };
+        let declaration = Declaration {
+            name: self.name,
+            description: self.description,
+            parameters: self.parameters,
+            constrained_sampling: self.constrained_sampling,
+        };
+        Ok(Tool {
+            label: self.label,
+            output_schema: self.output_schema,
+            execution_mode: self.execution_mode,
+            replay: self.replay,
+            coerce: self.coerce,
+            unknown_arguments: self.unknown_arguments,
+            mutates: self.mutates,
+            calls_tools: self.calls_tools,
+            sandbox,
+            cwd: self.execute.cwd.map(PathBuf::from).unwrap_or_default(),
+            prepare_arguments: prepare.flatten().map(Prepare::Program),
+            ..Tool::new(declaration, Executor::Program(execute))
+        })
+    }
+
+    /// A typing error in `mutates` would silently give up the order of two calls on one file.
+    fn undeclared_mutates(&self) -> Vec<Fault> {
+        let properties = self.parameters.get("properties");
+        let is_declared = |name: &str| properties.is_some_and(|all| all.get(name).is_some());
+        let undeclared = self
+            .mutates
+            .iter()
+            .enumerate()
+            .filter(|(_, name)| !is_declared(name));
+        undeclared
+            .map(|(index, name)| {
+                let message = format!("\"parameters\" declares no property \"{name}\"");
+                Fault::new(format!("/mutates/{index}"), message)
+            })
+            .collect()
+    }
+}
+
+fn name_fault(name: &str) -> Option<Fault> {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+    let is_name = (1..=128).contains(&name.len()) && name.bytes().all(is_allowed);
+    (!is_name).then(|| {
+        let message = format!(
+            "a name is 1 to 128 of A-Z a-z 0-9 _ . -, got \"{}\"",
+            shortened(name)
+        );
+        Fault::new("/name", message)
+    })
+}
+
+fn shortened(name: &str) -> String {
+    match name.char_indices().nth(40) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
+    }
+}
+
+fn program(
+    manifest: &ProgramManifest,
+    pointer: &str,
+    home: &Path,
+    role: Role<'_>,
+    faults: &mut Vec<Fault>,
+) -> Option<Arc<Program>> {
+    match Program::new(manifest, home, role) {
+        Ok(program) => Some(Arc::new(program)),
+        Err(error) => {
+            faults.push(Fault::new(
+                format!("{pointer}{}", error.pointer),
+                error.message,
+            ));
+            None
+        }
+    }
+}
