@@ -29,6 +29,7 @@ pub struct Values<R> {
     /// Up to this byte of the stream everything was part of a value that turned out to be broken: no value may
     /// span lines there, so that no byte is scanned a third time.
     doubtful: usize,
+    has_run_out: bool,
     has_ended: bool,
 }
 
@@ -38,8 +39,19 @@ impl<R: BufRead> Values<R> {
         Self {
             source: Source::new(reader),
             doubtful: 0,
+            has_run_out: false,
             has_ended: false,
         }
+    }
+
+    /// How many bytes of the stream are used up: where the next value begins, or the white space before it.
+    pub fn offset(&self) -> usize {
+        self.source.offset
+    }
+
+    /// Whether the latest error is of a value that the end of the stream cut off: with more behind it, it might be good.
+    pub fn has_run_out(&self) -> bool {
+        self.has_run_out
     }
 
     fn read(&mut self) -> io::Result<Option<Result<Located, JsonError>>> {
@@ -84,7 +96,9 @@ impl<R: BufRead> Values<R> {
                 Err(error) => return Ok(Err(error)),
             }
             if limit.is_some() || !self.source.fill()? {
-                return Ok(scan.finish().map(|()| scanned));
+                let finished = scan.finish().map(|()| scanned);
+                self.has_run_out = limit.is_none() && finished.is_err();
+                return Ok(finished);
             }
         }
     }

@@ -1,2 +1,3 @@
 //! validate
 mod pipeline;
+mod read;

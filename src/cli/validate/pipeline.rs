@@ -179,12 +179,13 @@ impl<W: Work, R: Read> Pipeline<W, R> {
     fn take_turn(&self, turn: &mut Turn, slot: &mut Slot<W::Output>, unfinished: Option<usize>) {
         let mut unfinished = unfinished;
         if !turn.carried.is_empty() {
+            let carried = turn.carried.len();
             turn.carried.append(&mut slot.text);
             mem::swap(&mut turn.carried, &mut slot.text);
             slot.first_line = turn.carried_line;
             slot.output = W::Output::default();
             unfinished = self.work_on(slot);
-            if unfinished == Some(0) {
+            if unfinished.is_some_and(|begin| begin < carried) {
                 turn.stage = Stage::Rest;
             }
         }
