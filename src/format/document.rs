@@ -6,7 +6,7 @@ use crate::message::{ToolCall, ToolResultMessage};
 
 use super::Format;
 use super::answer::replies;
-use super::input::{InputOptions, Keep, Rerun};
+use super::input::{InputError, InputOptions, Keep, Rerun};
 use super::recognise::{Recognised, not_a_message, recognise};
 use super::session::Session;
 use super::thread;
@@ -48,6 +48,24 @@ impl Document {
             Value::Array(values) => Self::read_list(line, values, options),
             value => Self::read_message(line, value, options),
         }
+    }
+
+    /// Reads one value of a stream as [`Documents`](super::Documents) does, if it stands for itself. An entry of a
+    /// session file does not (only the whole stream tells what it means): it is handed back.
+    pub fn read_alone(
+        line: usize,
+        value: Value,
+        options: InputOptions,
+    ) -> Result<Result<Self, InputError>, Value> {
+        if options.may_be_session(&value, false) {
+            return Err(value);
+        }
+        let document = Self::read(line, value, options);
+        Ok(document.map_err(|message| InputError {
+            line,
+            column: None,
+            message,
+        }))
     }
 
     fn read_message(line: usize, value: Value, options: InputOptions) -> Result<Self, String> {

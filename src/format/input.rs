@@ -27,6 +27,14 @@ pub struct InputOptions {
     pub keep: Keep,
 }
 
+impl InputOptions {
+    /// Whether a value is part of a session file; inside one, more values are.
+    pub(super) fn may_be_session(self, value: &Value, inside: bool) -> bool {
+        self.from.is_none_or(|from| from == Format::Pi)
+            && (is_header(value) || is_entry(value, inside))
+    }
+}
+
 /// Which calls of arrays and sessions are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Rerun {
@@ -107,7 +115,7 @@ impl<R: BufRead> Documents<R> {
 
     /// Takes a value into the open session, or reads it as a document of its own.
     fn take(&mut self, line: usize, value: Value) {
-        if self.is_of_session(&value) {
+        if self.options.may_be_session(&value, self.session.is_some()) {
             if is_header(&value) {
                 self.end_session();
             }
@@ -122,11 +130,6 @@ impl<R: BufRead> Documents<R> {
             message,
         });
         self.ready.push_back(document);
-    }
-
-    fn is_of_session(&self, value: &Value) -> bool {
-        self.options.from.is_none_or(|from| from == Format::Pi)
-            && (is_header(value) || is_entry(value, self.session.is_some()))
     }
 
     fn end_session(&mut self) {
