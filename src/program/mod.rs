@@ -172,6 +172,11 @@ impl Program {
         Ok(Self { kind, timeout })
     }
 
+    /// Whether it is a jq filter, which runs in the process itself and touches nothing.
+    pub fn is_filter(&self) -> bool {
+        matches!(self.kind, Kind::Jq(_))
+    }
+
     /// Looks for what only shows when the program is used: a filter that does not compile, a program that is not there.
     pub fn check(&self) -> Result<(), ProgramError> {
         match &self.kind {

@@ -10,6 +10,7 @@ mod convert;
 mod endless;
 mod evaluated;
 mod explain;
+mod findings;
 mod flatten;
 mod formats;
 mod idn;
@@ -34,6 +35,7 @@ use serde_json::Value;
 use self::{coerce::Coercer, judge::Judge, node::Arena, step::Place};
 use crate::json::{MAX_DEPTH, compact, pretty};
 
+pub use self::findings::{Finding, Rule};
 pub use self::step::Step;
 
 /// A compiled JSON Schema.
@@ -163,6 +165,11 @@ impl Schema {
             }
         });
         explained.unwrap_or_else(|| Rejected::too_deep().violations)
+    }
+
+    /// What its author should know about the schema.
+    pub fn findings(&self) -> Vec<Finding> {
+        findings::findings(&self.arena)
     }
 
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "handed on from accept")]
