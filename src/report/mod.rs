@@ -20,6 +20,7 @@ pub(crate) mod progress;
 mod rows;
 pub(crate) mod sanitize;
 pub(crate) mod spans;
+pub(crate) mod steps;
 pub(crate) mod style;
 pub(crate) mod table;
 mod tally;

@@ -287,7 +287,7 @@ fn terminal_size() -> Size {
 }
 
 /// `NAME ID: line` for a tool's stderr, `pitool: sentence` for a warning.
-fn notice_line(notice: &Notice, styles: &Styles) -> String {
+pub(crate) fn notice_line(notice: &Notice, styles: &Styles) -> String {
     match notice {
         Notice::ToolStderr {
             tool_name,
