@@ -71,6 +71,25 @@ impl Wire for Anthropic {
         "id"
     }
 
+    fn set_arguments(&self, slot: &mut Map<String, Value>, arguments: Value) {
+        slot.insert("input".to_owned(), arguments);
+    }
+
+    fn result_slots<'v>(&self, element: &'v mut Value) -> Vec<&'v mut Map<String, Value>> {
+        objects_at_mut(element, "content", |block| has_type(block, "tool_result"))
+    }
+
+    fn result_id_key(&self) -> &'static str {
+        "tool_use_id"
+    }
+
+    fn results_lead(&self, element: &Value) -> bool {
+        items_at(element, "content")
+            .iter()
+            .skip_while(|block| is_result(block))
+            .all(|block| !is_result(block))
+    }
+
     fn to_pi(&self, elements: &[&Value], calls: Vec<ToolCall>) -> Map<String, Value> {
         let content = elements.iter().map(|element| &element["content"]);
         pi::message(content.flat_map(pi::blocks_of), is_call, calls, to_pi_block)

@@ -34,6 +34,17 @@ impl<'v> RawArguments<'v> {
     }
 }
 
+impl RawArguments<'_> {
+    /// Whether an API refuses them in a request: they are no object, or no text of one where it wants text.
+    pub(crate) fn are_bad(self, wants_text: bool) -> bool {
+        match self {
+            Self::Absent | Self::Free(_) => false,
+            Self::Value(value) => wants_text || !value.is_object(),
+            Self::Text(text) => !wants_text || parse_text(text).is_err(),
+        }
+    }
+}
+
 /// What a call's arguments came to: the value, and why it is only `{}` where the text was no JSON object.
 pub(crate) type Parsed = Result<Value, String>;
 

@@ -233,12 +233,7 @@ impl Document {
             {
                 answer_in_session(session, entries, turn, messages, answered);
             }
-            let session = std::mem::take(session);
-            return session
-                .entries
-                .into_iter()
-                .map(|(_, entry)| entry)
-                .collect();
+            return std::mem::take(session).into_values();
         }
         let mut dropped = Vec::new();
         let turns: Vec<Woven> = self

@@ -75,16 +75,22 @@ impl Wire for Gemini {
     }
 
     fn slots<'v>(&self, element: &'v mut Value) -> Vec<&'v mut Map<String, Value>> {
-        let Some(Value::Array(parts)) = element.get_mut("parts") else {
-            return Vec::new();
-        };
-        parts
-            .iter_mut()
-            .filter_map(|part| part.get_mut("functionCall")?.as_object_mut())
-            .collect()
+        objects_inside(element, "functionCall")
     }
 
     fn id_key(&self) -> &'static str {
+        "id"
+    }
+
+    fn set_arguments(&self, slot: &mut Map<String, Value>, arguments: Value) {
+        slot.insert("args".to_owned(), arguments);
+    }
+
+    fn result_slots<'v>(&self, element: &'v mut Value) -> Vec<&'v mut Map<String, Value>> {
+        objects_inside(element, "functionResponse")
+    }
+
+    fn result_id_key(&self) -> &'static str {
         "id"
     }
 
@@ -139,6 +145,17 @@ impl Wire for Gemini {
     fn take_results(&self, element: Value, indexes: &[usize]) -> (Vec<Value>, Option<Value>) {
         split_items(element, "parts", indexes, is_result)
     }
+}
+
+/// The objects under `key` of the parts that have it.
+fn objects_inside<'v>(content: &'v mut Value, key: &str) -> Vec<&'v mut Map<String, Value>> {
+    let Some(Value::Array(parts)) = content.get_mut("parts") else {
+        return Vec::new();
+    };
+    parts
+        .iter_mut()
+        .filter_map(|part| part.get_mut(key)?.as_object_mut())
+        .collect()
 }
 
 fn is_call(part: &Value) -> bool {

@@ -52,6 +52,24 @@ impl Wire for Mcp {
         "id"
     }
 
+    fn set_arguments(&self, slot: &mut Map<String, Value>, arguments: Value) {
+        if let Some(Value::Object(params)) = slot.get_mut("params") {
+            params.insert("arguments".to_owned(), arguments);
+        }
+    }
+
+    fn result_slots<'v>(&self, element: &'v mut Value) -> Vec<&'v mut Map<String, Value>> {
+        if is_response(element) {
+            element.as_object_mut().into_iter().collect()
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn result_id_key(&self) -> &'static str {
+        "id"
+    }
+
     fn to_pi(&self, elements: &[&Value], calls: Vec<ToolCall>) -> Map<String, Value> {
         let requests = elements.iter().copied().filter(|element| is_call(element));
         let blocks = requests.map(std::borrow::Cow::Borrowed);

@@ -7,15 +7,18 @@
 mod answer;
 mod anthropic;
 mod arguments;
+mod conversation;
 pub mod declare;
 mod document;
 mod gemini;
 mod input;
+mod lint;
 mod mcp;
 mod openai;
 mod openai_responses;
 mod pi;
 mod recognise;
+mod repair;
 mod session;
 mod stop_reason;
 mod thread;
@@ -30,8 +33,11 @@ use serde::Serialize;
 
 pub use answer::{Reply, encode};
 pub use arguments::{parse_text as parse_arguments, repair as repair_arguments};
+pub use conversation::Conversation;
 pub use document::Document;
 pub use input::{Documents, Input, InputError, InputOptions, Keep, Rerun};
+pub use lint::{Fault, lint};
+pub use repair::{Repaired, repair};
 pub use turn::Turn;
 
 use wire::Wire;

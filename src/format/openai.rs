@@ -4,6 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::json;
 use crate::message::ToolCall;
 
 use super::answer::Reply;
@@ -82,6 +83,28 @@ impl Wire for Openai {
 
     fn id_key(&self) -> &'static str {
         "id"
+    }
+
+    fn wants_text(&self) -> bool {
+        true
+    }
+
+    fn set_arguments(&self, slot: &mut Map<String, Value>, arguments: Value) {
+        if let Some(Value::Object(function)) = slot.get_mut("function") {
+            function.insert("arguments".to_owned(), json::compact(&arguments).into());
+        }
+    }
+
+    fn result_slots<'v>(&self, element: &'v mut Value) -> Vec<&'v mut Map<String, Value>> {
+        if text_at(element, "role") == Some("tool") {
+            element.as_object_mut().into_iter().collect()
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn result_id_key(&self) -> &'static str {
+        "tool_call_id"
     }
 
     fn to_pi(&self, elements: &[&Value], calls: Vec<ToolCall>) -> Map<String, Value> {

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
+use crate::json;
 use crate::message::{Content, ToolCall};
 
 use super::Format;
@@ -111,6 +112,26 @@ impl Wire for OpenaiResponses {
     }
 
     fn id_key(&self) -> &'static str {
+        "call_id"
+    }
+
+    fn wants_text(&self) -> bool {
+        true
+    }
+
+    fn set_arguments(&self, slot: &mut Map<String, Value>, arguments: Value) {
+        slot.insert("arguments".to_owned(), json::compact(&arguments).into());
+    }
+
+    fn result_slots<'v>(&self, element: &'v mut Value) -> Vec<&'v mut Map<String, Value>> {
+        if is_one_of(element, &RESULTS) {
+            element.as_object_mut().into_iter().collect()
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn result_id_key(&self) -> &'static str {
         "call_id"
     }
 

@@ -62,6 +62,22 @@ impl Wire for Pi {
         "id"
     }
 
+    fn set_arguments(&self, slot: &mut Map<String, Value>, arguments: Value) {
+        slot.insert("arguments".to_owned(), arguments);
+    }
+
+    fn result_slots<'v>(&self, element: &'v mut Value) -> Vec<&'v mut Map<String, Value>> {
+        if text_at(element, "role") == Some("toolResult") {
+            element.as_object_mut().into_iter().collect()
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn result_id_key(&self) -> &'static str {
+        "toolCallId"
+    }
+
     fn to_pi(&self, elements: &[&Value], calls: Vec<ToolCall>) -> Map<String, Value> {
         let mut message = elements
             .first()

@@ -69,10 +69,10 @@ impl Session {
     /// version, which has no ids.
     fn branch(&self) -> Vec<usize> {
         let ids: HashMap<&str, usize> = (0..self.entries.len())
-            .filter(|&entry| !is_header(&self.entries[entry].1))
+            .filter(|&entry| self.is_node(entry))
             .filter_map(|entry| Some((text_at(&self.entries[entry].1, "id")?, entry)))
             .collect();
-        let mut all = (0..self.entries.len()).filter(|&entry| !is_header(&self.entries[entry].1));
+        let mut all = (0..self.entries.len()).filter(|&entry| self.is_node(entry));
         if ids.is_empty() {
             return all.collect();
         }
@@ -85,6 +85,12 @@ impl Session {
         }
         branch.reverse();
         branch
+    }
+
+    /// Whether it is an entry of the tree, and still in it.
+    fn is_node(&self, entry: usize) -> bool {
+        let value = &self.entries[entry].1;
+        !value.is_null() && !is_header(value)
     }
 
     /// What a compaction kept of the entries before it.
@@ -146,6 +152,40 @@ impl Session {
         let behind = self.entries.split_off(after + 1);
         self.entries.extend(added);
         self.entries.extend(behind);
+    }
+
+    /// Replaces the message of an entry.
+    pub(super) fn set_message(&mut self, entry: usize, message: &Value) {
+        let value = &mut self.entries[entry].1;
+        let key = if text_at(value, "type") == Some("compaction") {
+            "systemMessage"
+        } else {
+            "message"
+        };
+        if value[key] != *message {
+            value[key] = message.clone();
+        }
+    }
+
+    /// Takes an entry out of the tree: what follows it follows its parent. Its place stays, so that the positions of
+    /// the others do; [`Session::into_values`] leaves it out.
+    pub(super) fn take_out(&mut self, entry: usize) {
+        let taken = self.entries[entry].1.take();
+        let Some(id) = text_at(&taken, "id") else {
+            return;
+        };
+        let parent = taken.get("parentId").cloned().unwrap_or_default();
+        for (_, other) in &mut self.entries {
+            if text_at(other, "parentId") == Some(id) {
+                other["parentId"] = parent.clone();
+            }
+        }
+    }
+
+    /// The header and all entries.
+    pub(super) fn into_values(self) -> Vec<Value> {
+        let values = self.entries.into_iter().map(|(_, entry)| entry);
+        values.filter(|entry| !entry.is_null()).collect()
     }
 
     fn next_on_branch(&self, entry: usize) -> Option<usize> {

@@ -106,6 +106,11 @@ pub(super) fn with_calls(word: String) -> String {
     }
 }
 
+/// Whether calls of an answer that ended so are not run.
+pub(super) fn keeps_calls_from_running(word: &str) -> bool {
+    [LENGTH, ERROR, ABORTED].contains(&word)
+}
+
 /// Of several words for one turn the one that keeps calls from running, else the first.
 pub(super) fn worst(words: Vec<String>) -> Option<String> {
     let keeps_calls_from_running =

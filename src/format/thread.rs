@@ -34,6 +34,7 @@ pub(super) struct ThreadCall {
     pub(super) place: Place,
     /// Whether its format pairs by ids.
     pub(super) wants_id: bool,
+    bad_arguments: bool,
     /// Normally none or one; more is a fault of the conversation.
     pub(super) results: Vec<FoundResult>,
 }
@@ -130,6 +131,7 @@ fn read_turn(
             decoded,
             place,
             wants_id: raw.id != WireId::Optional,
+            bad_arguments: raw.arguments.are_bad(format.wire().wants_text()),
             results: Vec::new(),
         })
         .collect();
@@ -172,6 +174,11 @@ impl ThreadCall {
     /// Whether the format wants an id and the call had none.
     pub(super) fn id_is_made_up(&self) -> bool {
         self.decoded.origin.id.is_none() && self.wants_id
+    }
+
+    /// Whether its arguments would have to be an object on the wire, and are none.
+    pub(super) fn has_bad_arguments(&self) -> bool {
+        self.bad_arguments
     }
 
     fn awaits(&self, result: &RawResult<'_>) -> bool {

@@ -66,6 +66,11 @@ impl Ids {
         self.0.extend(id.text());
     }
 
+    /// Reserves an id; whether it was free.
+    pub(super) fn take(&mut self, id: &str) -> bool {
+        self.0.insert(id.to_owned())
+    }
+
     /// `call_N`, N the call's position from 1, or the next number that is free.
     fn make_up(&mut self, position: usize) -> String {
         let id = (position + 1..=usize::MAX)

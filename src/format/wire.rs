@@ -27,6 +27,25 @@ pub(crate) trait Wire: Sync {
     /// The field of a slot that holds the call's id.
     fn id_key(&self) -> &'static str;
 
+    /// Whether arguments are text that holds JSON.
+    fn wants_text(&self) -> bool {
+        false
+    }
+
+    /// Puts arguments that are an object into a slot.
+    fn set_arguments(&self, slot: &mut Map<String, Value>, arguments: Value);
+
+    /// The objects that hold the element's results, in the order of [`Entry::results`].
+    fn result_slots<'v>(&self, element: &'v mut Value) -> Vec<&'v mut Map<String, Value>>;
+
+    /// The field of a result's slot that holds the id of its call.
+    fn result_id_key(&self) -> &'static str;
+
+    /// Whether nothing stands before the results in an element that holds some.
+    fn results_lead(&self, _element: &Value) -> bool {
+        true
+    }
+
     /// The elements of one turn in pi form: an assistant message with `calls` in their places.
     fn to_pi(&self, elements: &[&Value], calls: Vec<ToolCall>) -> Map<String, Value>;
 
