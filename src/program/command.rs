@@ -20,6 +20,8 @@ use super::capture::{Capture, DEFAULT_BYTES, Lines};
 use super::environment::{EnvironmentTemplate, Inherit, SOCKET};
 use super::item::{Item, Items};
 use super::manifest::{ProgramManifest, StdinManifest};
+#[cfg(target_os = "linux")]
+use super::orphan;
 use super::placeholder::{CommandTemplate, Declared, Template};
 use super::process::{Cause, Ended, Flow, Running, Sink};
 use super::sandbox::{Confined, Place};
@@ -175,9 +177,11 @@ impl Command {
         if ended.left_running {
             invocation.warn("a process that it left running was stopped");
         }
+        #[cfg(target_os = "linux")]
+        orphan::stop(invocation).await;
         if ended.output_held {
             invocation
-                .warn("a process outside its group still holds its output; it was left alone");
+                .warn("a process outside its group held its output, which was not read to its end");
         }
         Ok(ended)
     }

@@ -1,9 +1,25 @@
 //! The process group of one tool: signalled as a whole, and never left behind.
 
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
 use super::watcher;
+
+/// The leaders of the live groups.
+static LEADERS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+
+fn leaders() -> MutexGuard<'static, BTreeSet<i32>> {
+    LEADERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether somebody waits for this process already.
+#[cfg(target_os = "linux")]
+pub(crate) fn is_leader(process: i32) -> bool {
+    leaders().contains(&process)
+}
 
 /// A live process group. Dropped before it has ended, it is killed: that is the safety net of an abandoned call.
 #[derive(Debug)]
@@ -15,6 +31,7 @@ pub(crate) struct Group {
 impl Group {
     /// The group of a process that was started as the leader of its own.
     pub(crate) fn of(leader: Pid) -> Self {
+        leaders().insert(leader.as_raw_pid());
         watcher::group_started(leader);
         Self {
             leader,
@@ -60,6 +77,7 @@ impl Drop for Group {
         if !self.has_ended {
             self.signal(Signal::KILL);
         }
+        leaders().remove(&self.leader.as_raw_pid());
         watcher::group_ended(self.leader);
     }
 }

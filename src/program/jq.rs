@@ -489,3 +489,202 @@ fn place(text: &str, part: &str) -> String {
         + 1;
     format!("line {line} column {column}")
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::stop::Stop;
+
+    fn runtime() -> tokio::runtime::Runtime {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap()
+    }
+
+    fn run(
+        text: &str,
+        output: JqOutput,
+        input: &Value,
+        timeout: Duration,
+    ) -> Result<ToolResult, Throw> {
+        let stop = Stop::never();
+        let invocation = Invocation {
+            tool_call_id: "call-1",
+            tool_name: "tool",
+            timeout: None,
+            socket: None,
+            sandbox: None,
+            stop: &stop,
+            notice: &|_| {},
+        };
+        let filter = Filter::new(text.to_owned(), output);
+        runtime().block_on(filter.execute(input, timeout, &invocation, &|_| {}))
+    }
+
+    #[track_caller]
+    fn value(text: &str, input: &Value, expected: &Value) {
+        let result = run(text, JqOutput::Json, input, super::super::JQ_TIMEOUT).unwrap();
+        assert_eq!(result.structured_content, Some(expected.clone()), "{text}");
+        assert_eq!(result.joined_text(), json::compact(expected), "{text}");
+    }
+
+    #[track_caller]
+    fn throws(text: &str, expected: &str) {
+        let thrown = run(text, JqOutput::Json, &json!(null), super::super::JQ_TIMEOUT).unwrap_err();
+        assert_eq!(thrown.0, expected, "{text}");
+    }
+
+    #[track_caller]
+    fn wrong(text: &str, expected: &str) {
+        let wrong = Filter::new(text.to_owned(), JqOutput::Items)
+            .check()
+            .unwrap_err();
+        assert_eq!(wrong, expected, "{text}");
+    }
+
+    #[test]
+    fn values_keep_digits_and_order() {
+        let input = json!({"z": 18_446_744_073_709_551_615_u64, "a": [-9_223_372_036_854_775_808_i64, 0.1, null, true, "é\u{0}"]});
+        value(".", &input, &input);
+        value(
+            ".a + 1",
+            &json!({"a": 9_007_199_254_740_992_u64}),
+            &json!(9_007_199_254_740_993_u64),
+        );
+        value(
+            "{b: 1, a: 2} + {c: 3}",
+            &json!(null),
+            &json!({"b": 1, "a": 2, "c": 3}),
+        );
+        value("6 / 2", &json!(null), &json!(3));
+        value(
+            "[nan, infinite, -infinite]",
+            &json!(null),
+            &json!([null, f64::MAX, f64::MIN]),
+        );
+        value("tojson | fromjson", &json!({"a": [1]}), &json!({"a": [1]}));
+        value(
+            "18446744073709551616",
+            &json!(null),
+            &json!(18_446_744_073_709_551_616_f64),
+        );
+    }
+
+    #[test]
+    fn text_is_a_string_or_printed() {
+        let text = |text: &str| {
+            run(
+                text,
+                JqOutput::Text,
+                &json!({"a": "x"}),
+                super::super::JQ_TIMEOUT,
+            )
+        };
+        assert_eq!(text(".a"), Ok(ToolResult::text("x")));
+        assert_eq!(text("."), Ok(ToolResult::text(r#"{"a":"x"}"#)));
+    }
+
+    #[test]
+    fn failures_are_in_words() {
+        throws("error(\"why\")", "why");
+        throws("error({a: 1})", r#"{"a":1}"#);
+        throws("error(\"\")", "The filter failed without a message");
+        throws(
+            ".a.b | keys",
+            "cannot use null as iterable (array or object)",
+        );
+        throws("empty", "The filter gave no result");
+        throws("1, 2", "The filter gave more than one value");
+        throws(
+            "{(1 | tostring): 1} | {a: {(1): 2}}",
+            "The filter gave an object with a key that is no string: 1",
+        );
+        throws(
+            "reduce range(1000) as $_ (0; [.])",
+            "The filter gave a value nested more than 512 levels deep",
+        );
+        throws(
+            "\"[\" * 100000 + \"]\" * 100000 | fromjson",
+            "cannot parse as JSON: more than 512 levels deep",
+        );
+    }
+
+    #[test]
+    fn nothing_outside_can_be_reached() {
+        wrong("env", "line 1 column 1: no filter is named env/0");
+        wrong("$ENV", "line 1 column 1: no variable is named $ENV");
+        wrong("1 | halt", "line 1 column 5: no filter is named halt/0");
+        wrong(
+            "halt_error",
+            "line 1 column 1: no filter is named halt_error/0",
+        );
+        wrong("debug", "line 1 column 1: no filter is named debug/0");
+        wrong("stderr", "line 1 column 1: no filter is named stderr/0");
+        wrong("input", "line 1 column 1: no filter is named input/0");
+        wrong(
+            "localtime",
+            "line 1 column 1: no filter is named localtime/0",
+        );
+        wrong(
+            "import \"a\" as a; .",
+            "line 1 column 9: cannot load \"a\": there are no modules here",
+        );
+        wrong(
+            "import \"a\" as $a; .",
+            "line 1 column 9: cannot load \"a\": there are no modules here",
+        );
+        wrong(
+            "include \"a\"; .",
+            "line 1 column 10: cannot load \"a\": there are no modules here",
+        );
+    }
+
+    #[test]
+    fn wrong_text_names_its_place() {
+        wrong(".a |", "line 1 column 5: expected term, found the end");
+        wrong(
+            "{a: 1",
+            "line 1 column 6: expected closing brace, found the end",
+        );
+        wrong(
+            ".a\n| nosuch(1)",
+            "line 2 column 3: no filter is named nosuch/1",
+        );
+        wrong("\"é\" | $x", "line 1 column 7: no variable is named $x");
+        assert_eq!(
+            Filter::new("[.a[] | select(. > 1)]".to_owned(), JqOutput::Items).check(),
+            Ok(())
+        );
+    }
+
+    #[test]
+    fn endless_filters_are_abandoned() {
+        let short = Duration::from_millis(100);
+        let late = "The filter timed out after 0.1 seconds";
+        for endless in [
+            "def f: f; f",
+            "last(repeat(1))",
+            "[range(infinite) | empty]",
+            "def f: f; f",
+        ] {
+            let thrown = run(endless, JqOutput::Json, &json!(1), short).unwrap_err();
+            assert_eq!(thrown.0, late, "{endless}");
+        }
+        // More than there are processors hang by now: the next one still gets a thread.
+        value(".", &json!(1), &json!(1));
+    }
+
+    #[test]
+    fn first_result_ends_an_endless_filter() {
+        let result = run(
+            "repeat({details: 1})",
+            JqOutput::Items,
+            &json!(1),
+            super::super::JQ_TIMEOUT,
+        );
+        assert_eq!(result.unwrap().details, Some(json!(1)));
+    }
+}

@@ -12,6 +12,8 @@ mod interpreter;
 mod item;
 mod jq;
 mod manifest;
+#[cfg(target_os = "linux")]
+mod orphan;
 mod placeholder;
 mod process;
 #[cfg(target_os = "linux")]

@@ -10,12 +10,22 @@ pub(crate) struct Process {
     /// It has ended and nobody has reaped it yet.
     pub(crate) has_ended: bool,
     pub(crate) group: i32,
+    pub(crate) session: i32,
 }
 
 impl Process {
     /// The process with this id, if there is one.
     pub(crate) fn find(id: i32) -> Option<Self> {
         parse(&fs::read(format!("/proc/{id}/stat")).ok()?)
+    }
+
+    /// A variable of the environment that the process was started with.
+    pub(crate) fn variable(&self, name: &str) -> Option<Vec<u8>> {
+        let environment = fs::read(format!("/proc/{}/environ", self.id)).ok()?;
+        environment.split(|byte| *byte == 0).find_map(|variable| {
+            let value = variable.strip_prefix(name.as_bytes())?;
+            value.strip_prefix(b"=").map(<[u8]>::to_vec)
+        })
     }
 }
 
@@ -27,7 +37,7 @@ pub(crate) fn processes() -> impl Iterator<Item = Process> {
         .filter_map(Process::find)
 }
 
-/// Reads `ID (NAME) STATE PARENT GROUP …`; the name may hold anything, parentheses too.
+/// Reads `ID (NAME) STATE PARENT GROUP SESSION …`; the name may hold anything, parentheses too.
 fn parse(stat: &[u8]) -> Option<Process> {
     let stat = String::from_utf8_lossy(stat);
     let (id, rest) = stat.split_once(" (")?;
@@ -40,6 +50,7 @@ fn parse(stat: &[u8]) -> Option<Process> {
         name: name.to_owned(),
         has_ended: matches!(state, "Z" | "X"),
         group: fields.next()?.parse().ok()?,
+        session: fields.next()?.parse().ok()?,
     })
 }
 
@@ -56,6 +67,7 @@ mod tests {
                 name: "a) b (c)".into(),
                 has_ended: true,
                 group: 40,
+                session: 30,
             })
         );
     }
@@ -66,6 +78,12 @@ mod tests {
         let process = Process::find(id).unwrap();
         assert_eq!(process.id, id);
         assert!(!process.has_ended);
+        assert!(
+            process
+                .variable("PATH")
+                .is_some_and(|path| !path.is_empty())
+        );
+        assert_eq!(process.variable("PITOOL_NOT_SET"), None);
         assert!(processes().any(|one| one.id == id));
     }
 }

@@ -563,3 +563,211 @@ fn child_that_holds_the_output_does_not_hold_the_call() {
         ["tool call-1: a process that it left running was stopped"]
     );
 }
+
+/// Arguments that no pipe takes at once.
+fn large() -> Value {
+    json!({"q": "x".repeat(300_000)})
+}
+
+#[test]
+fn large_arguments_hurt_no_tool_that_does_not_read() {
+    text(sh("echo ok"), &large(), "ok");
+    text(sh("exec <&-; echo ok"), &large(), "ok");
+    text(sh("head -c 5 >/dev/null; echo ok"), &large(), "ok");
+}
+
+#[test]
+fn large_arguments_arrive_late_and_whole() {
+    let script = "head -c 1000000 /dev/zero | tr '\\0' 'x'; echo; wc -c";
+    let ran = run(sh(script), &large());
+    let expected = "300009\n\n[Output cut: the first 1000001 of 1000008 bytes are not shown.";
+    assert!(ran.text().starts_with(expected), "{}", ran.text());
+}
+
+#[test]
+fn tool_that_ignores_sigterm_is_killed() {
+    let begin = std::time::Instant::now();
+    let ran = run(
+        with(
+            sh("trap '' TERM; echo out; sleep 300 & wait; wait"),
+            "timeoutMs",
+            json!(200),
+        ),
+        &json!({}),
+    );
+    assert_eq!(ran.thrown(), "out\n\nCommand timed out after 0.2 seconds");
+    let elapsed = begin.elapsed();
+    assert!(
+        elapsed >= process::GRACE && elapsed < process::GRACE + Duration::from_secs(2),
+        "{elapsed:?}"
+    );
+}
+
+/// Runs a script that prints the ids of the processes it leaves behind, and waits until all of them are gone.
+#[track_caller]
+fn leaves_nothing(script: &str) {
+    let ran = run(sh(script), &json!({}));
+    let begin = std::time::Instant::now();
+    for id in ran.text().lines() {
+        let id = id.parse().expect("an id");
+        while procfs::Process::find(id).is_some_and(|process| !process.has_ended) {
+            assert!(begin.elapsed() < Duration::from_secs(5), "{id} still runs");
+            std::thread::yield_now();
+        }
+    }
+}
+
+#[test]
+fn nothing_of_the_group_outlives_the_call() {
+    leaves_nothing("sleep 300 >/dev/null 2>&1 & echo $!");
+    leaves_nothing("(sleep 300 >/dev/null 2>&1 & echo $!) &");
+    leaves_nothing(
+        "i=0; while [ $i -lt 1000 ]; do sleep 300 >/dev/null 2>&1 & i=$((i+1)); done; echo $!",
+    );
+    leaves_nothing("sh -c 'trap \"\" TERM; while :; do sleep 1; done' >/dev/null 2>&1 & echo $!");
+}
+
+#[test]
+fn process_that_leaves_its_group_is_named_and_stopped() {
+    orphan::adopt();
+    let notices = Mutex::new(Vec::new());
+    let notice = |notice| notices.lock().unwrap().push(notice);
+    let stop = Stop::never();
+    let invocation = Invocation {
+        tool_call_id: "leaves",
+        tool_name: "its-group",
+        timeout: None,
+        socket: None,
+        sandbox: None,
+        stop: &stop,
+        notice: &notice,
+    };
+    let program = tool(sh("setsid sleep 300 & echo $!"));
+    let result = runtime().block_on(program.execute(&json!({}), &invocation, &|_| {}));
+    let id = result.unwrap().joined_text();
+    assert!(procfs::Process::find(id.parse().unwrap()).is_none_or(|process| process.has_ended));
+    let named = Notice::Warning(format!(
+        "its-group leaves: a process that left its group was stopped: sleep ({id})"
+    ));
+    assert!(notices.into_inner().unwrap().contains(&named));
+}
+
+#[test]
+fn abandoned_call_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("id");
+    let program = tool(sh(&format!("echo $$ >{}; exec sleep 300", file.display())));
+    let id: i32 = runtime().block_on(async {
+        let stop = Stop::never();
+        let arguments = json!({});
+        let mut call = std::pin::pin!(run_until(&program, &arguments, &stop));
+        loop {
+            tokio::select! {
+                _ = &mut call => panic!("it should not end"),
+                () = tokio::time::sleep(Duration::from_millis(5)) => {}
+            }
+            if let Ok(id) = std::fs::read_to_string(&file)
+                .unwrap_or_default()
+                .trim()
+                .parse()
+            {
+                return id;
+            }
+        }
+    });
+    let begin = std::time::Instant::now();
+    while procfs::Process::find(id).is_some_and(|process| !process.has_ended) {
+        assert!(begin.elapsed() < Duration::from_secs(5));
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn one_line_of_fifty_megabytes() {
+    let script = "head -c 50000000 /dev/zero | tr '\\0' 'x'";
+    let ran = run(sh(script), &json!({}));
+    let text = ran.text();
+    assert!(text.starts_with(&"x".repeat(capture::DEFAULT_BYTES)));
+    assert!(text.len() < capture::DEFAULT_BYTES + 300);
+    let details = ran.result.as_ref().unwrap().details.clone().unwrap();
+    let path = details["fullOutputPath"].as_str().unwrap();
+    assert!(text.ends_with(&format!(
+        "\n\n[Output cut: the first 49948800 of 50000000 bytes are not shown. Full output: {path}]"
+    )));
+    assert_eq!(std::fs::metadata(path).unwrap().len(), 50_000_000);
+    std::fs::remove_file(path).unwrap();
+    throws(items(script), "Command printed a line of more than 32 MiB");
+    throws(
+        with(sh(script), "output", json!("json")),
+        "Command printed more than 32 MiB",
+    );
+}
+
+#[test]
+fn flood_of_updates_arrives_whole() {
+    let script = r#"yes '{"type":"update","details":1}' | head -n 100000; echo '{"details":2}'"#;
+    let ran = run(items(script), &json!({}));
+    assert_eq!(ran.updates.len(), 100_000);
+    assert_eq!(ran.result.unwrap().details, Some(json!(2)));
+}
+
+#[test]
+fn text_updates_do_not_flood() {
+    let begin = std::time::Instant::now();
+    let ran = run(
+        sh("i=0; while [ $i -lt 20000 ]; do echo $i; i=$((i+1)); done"),
+        &json!({}),
+    );
+    let most = 2 + begin.elapsed().as_millis() / 100;
+    assert!(
+        ran.updates.len() as u128 <= most,
+        "{} > {most}",
+        ran.updates.len()
+    );
+    assert!(ran.update_texts()[0].starts_with('0'));
+}
+
+#[test]
+fn first_update_does_not_wait() {
+    // The tool waits for what the update causes.
+    let folder = tempfile::tempdir().unwrap();
+    let go = folder.path().join("go");
+    let script = format!(
+        "echo one; until [ -e {} ]; do sleep 0.01; done; echo two",
+        go.display()
+    );
+    let program = tool(with(sh(&script), "timeoutMs", json!(10_000)));
+    let stop = Stop::never();
+    let invocation = Invocation {
+        tool_call_id: "call-1",
+        tool_name: "tool",
+        timeout: None,
+        socket: None,
+        sandbox: None,
+        stop: &stop,
+        notice: &|_| {},
+    };
+    let update = |_| std::fs::write(&go, "").unwrap();
+    let result = runtime().block_on(program.execute(&json!({}), &invocation, &update));
+    assert_eq!(result, Ok(ToolResult::text("one\ntwo")));
+}
+
+#[test]
+fn deleted_working_directory_is_the_tools_own_trouble() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    text(
+        with(sh(&format!("rm -r {path}; echo gone")), "cwd", json!(path)),
+        &json!({}),
+        "gone",
+    );
+}
+
+#[test]
+fn much_stderr_is_passed_on_whole() {
+    let ran = run(sh("seq 60000 >&2"), &json!({}));
+    assert_eq!(ran.text(), "(no output)");
+    let lines = ran.stderr_lines();
+    assert_eq!(lines.len(), 60_000);
+    assert_eq!(lines[59_999], "60000");
+}

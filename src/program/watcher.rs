@@ -24,10 +24,39 @@ struct Start {
 static START: OnceLock<Start> = OnceLock::new();
 static PIPE: OnceLock<Option<Mutex<PipeWriter>>> = OnceLock::new();
 
-/// Lets the first tool start `program` with `arguments`, which must come to [`watch`].
+/// Makes this process answer for all that its tools start.
+///
+/// The first tool starts `program` with `arguments`, which must come to [`watch`]. On Linux this process adopts what its
+/// tools leave behind, and a tool that reads the terminal gets an error instead of being stopped by the system for ever.
+/// All this concerns the process as a whole, so it is for a program to call at its start, not for a library.
 pub fn enable(program: PathBuf, arguments: Vec<OsString>) {
     let _ = START.set(Start { program, arguments });
+    #[cfg(target_os = "linux")]
+    {
+        super::orphan::adopt();
+        refuse_terminal();
+    }
 }
+
+/// Lets reads of the terminal by background processes fail. Tools are such processes, as each is in a group of its own, and
+/// they inherit what is ignored here.
+#[cfg(target_os = "linux")]
+#[expect(
+    unsafe_code,
+    reason = "there is no safe way to ignore a signal; the alternative, code between fork and exec of each tool, \
+              is slower and no safer"
+)]
+fn refuse_terminal() {
+    for signal in [libc::SIGTTIN, libc::SIGTTOU] {
+        // SAFETY: ignoring a signal installs no handler, so no code of ours ever runs for it.
+        unsafe {
+            libc::signal(signal, libc::SIG_IGN);
+        }
+    }
+}
+
+/// The argument with which the command is its own watcher.
+pub const ARGUMENT: &str = "--watch-tools";
 
 /// The life of the watcher: follows the live groups on stdin and kills those that are left at its end.
 pub fn watch() {
@@ -80,6 +109,8 @@ fn start(start: &Start) -> Option<Mutex<PipeWriter>> {
     let (reader, writer) = std::io::pipe().ok()?;
     Command::new(&start.program)
         .args(&start.arguments)
+        // If pitool runs inside a tool, its environment says of which call; the watcher is of none.
+        .env_clear()
         .stdin(reader)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
