@@ -24,6 +24,7 @@ mod reference;
 mod regex;
 mod stack;
 mod step;
+mod strip;
 mod union;
 mod uri;
 
@@ -146,8 +147,11 @@ impl Schema {
         value: &'v Value,
         options: &AcceptOptions,
     ) -> Result<Accepted<'v>, Rejected> {
-        stack::with_room(value, || self.accept_here(value, options))
-            .unwrap_or_else(|| Err(Rejected::too_deep()))
+        let accept = || match options.unknown_arguments {
+            UnknownArguments::Schema => self.accept_here(value, options),
+            UnknownArguments::Strip => self.accept_stripped(value, options),
+        };
+        stack::with_room(value, accept).unwrap_or_else(|| Err(Rejected::too_deep()))
     }
 
     /// Whether the schema accepts a value as it is; nothing deeper than [`MAX_DEPTH`].
@@ -170,6 +174,35 @@ impl Schema {
     /// What its author should know about the schema.
     pub fn findings(&self) -> Vec<Finding> {
         findings::findings(&self.arena)
+    }
+
+    /// The same for what is left of the arguments without keys that the schema does not declare.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "handed on from accept")]
+    fn accept_stripped<'v>(
+        &self,
+        value: &'v Value,
+        options: &AcceptOptions,
+    ) -> Result<Accepted<'v>, Rejected> {
+        let mut steps = Vec::new();
+        let Some(stripped) = strip::strip(&self.arena, value, &mut steps) else {
+            return self.accept_here(value, options);
+        };
+        match self.accept_here(&stripped, options) {
+            Ok(accepted) => {
+                steps.extend(accepted.steps);
+                let value = match accepted.value {
+                    Cow::Owned(coerced) => coerced,
+                    Cow::Borrowed(_) => stripped,
+                };
+                let value = Cow::Owned(value);
+                Ok(Accepted { value, steps })
+            }
+            Err(rejected) => {
+                steps.extend(rejected.steps);
+                let violations = rejected.violations;
+                Err(Rejected { violations, steps })
+            }
+        }
     }
 
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "handed on from accept")]
