@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// A socket's path has 104 bytes at most (macOS; 108 on Linux), and what is made below takes up to 50 of them.
+const LONGEST_SOCKET_PARENT: usize = 50;
+
 /// A folder of mode 0700 below the system's folder for temporary files, removed with its content on drop.
 ///
 /// Removing is best effort: what a tool made immutable, or still writes, may stay.
@@ -20,8 +23,22 @@ pub struct PrivateFolder {
 impl PrivateFolder {
     /// Makes the folder `pitool-PURPOSE-PID-N`. A name that exists is never taken over.
     pub fn new(purpose: &str) -> io::Result<Self> {
+        Self::below(&std::env::temp_dir(), purpose)
+    }
+
+    /// The same, where a socket inside has a path of a length that systems take.
+    pub fn for_socket(purpose: &str) -> io::Result<Self> {
+        let parent = std::env::temp_dir();
+        if parent.as_os_str().len() <= LONGEST_SOCKET_PARENT {
+            Self::below(&parent, purpose)
+        } else {
+            Self::below(Path::new("/tmp"), purpose)
+        }
+    }
+
+    fn below(parent: &Path, purpose: &str) -> io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let parent = std::env::temp_dir().canonicalize()?;
+        let parent = parent.canonicalize()?;
         loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let path = parent.join(format!("pitool-{purpose}-{}-{number}", process::id()));

@@ -58,6 +58,15 @@ impl Stopper {
     pub fn level(&self) -> StopLevel {
         *self.sender.borrow()
     }
+
+    /// Passes another signal on for as long as it is polled; never ends.
+    pub async fn follow(&self, stop: &Stop) {
+        stop.stopped().await;
+        self.raise(StopLevel::Stopping);
+        stop.stopped_now().await;
+        self.raise(StopLevel::Now);
+        std::future::pending::<()>().await;
+    }
 }
 
 /// Hears the stop signal. Cheap to clone.

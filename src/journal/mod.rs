@@ -167,6 +167,7 @@ struct Shared {
     contents: Contents,
     writer: Writer,
     next_batch: AtomicU64,
+    has_failed: AtomicBool,
 }
 
 impl Journal {
@@ -187,6 +188,7 @@ impl Journal {
                 next_batch: AtomicU64::new(contents.next_batch()),
                 contents,
                 writer,
+                has_failed: AtomicBool::new(false),
             }),
             seen: Mutex::default(),
         })
@@ -219,6 +221,11 @@ impl Journal {
     /// Calls of earlier runs that were started and never answered.
     pub fn open_intents(&self) -> &[OpenIntent] {
         self.shared.contents.open_intents()
+    }
+
+    /// Whether something could not be written: what the journal says is then not all that happened.
+    pub fn has_failed(&self) -> bool {
+        self.shared.has_failed.load(Ordering::Relaxed)
     }
 
     /// How often the file was synced so far. Many records share one sync.
@@ -393,7 +400,10 @@ impl BatchJournal {
             .writer
             .append(self.preamble.clone(), record.to_line())
             .await
-            .map_err(|error| self.shared.failed(error))
+            .map_err(|error| {
+                self.shared.has_failed.store(true, Ordering::Relaxed);
+                self.shared.failed(error)
+            })
     }
 }
 

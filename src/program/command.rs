@@ -163,7 +163,7 @@ impl Command {
         reader: &mut Reader<'_>,
     ) -> Result<Ended, Throw> {
         let mut command = self.command(arguments, invocation)?;
-        let _confined = self.confine(&mut command, invocation)?;
+        let confined = self.confine(&mut command, invocation)?;
         let running = Running::start(command, stdin).map_err(|error| self.cannot_start(&error))?;
         let ended = running
             .finish(timeout, invocation.stop, reader)
@@ -174,6 +174,10 @@ impl Command {
                     reason(&error)
                 ))
             })?;
+        if confined.is_some() {
+            // Removing what the tool left in its TMPDIR may take long.
+            let _ = tokio::task::spawn_blocking(move || drop(confined)).await;
+        }
         if ended.left_running {
             invocation.warn("a process that it left running was stopped");
         }

@@ -207,6 +207,8 @@ impl Program {
                     .await
             }
             Kind::Jq(filter) => {
+                let enforceable = invocation.sandbox.map(Sandbox::enforceable_for_filter);
+                enforceable.unwrap_or(Ok(())).map_err(Throw)?;
                 let timeout = self.timeout.unwrap_or(JQ_TIMEOUT);
                 filter.execute(arguments, timeout, invocation, update).await
             }

@@ -124,9 +124,26 @@ impl Sandbox {
         parts.join(", ")
     }
 
+    /// Whether the process may have sockets.
+    pub fn has_network(&self) -> bool {
+        self.manifest.network
+    }
+
     /// Whether this system can enforce the sandbox at all; `Err` says what it cannot.
     pub fn enforceable(&self) -> Result<(), String> {
         enforce::supported(&self.manifest)
+    }
+
+    /// Whether a jq filter keeps within the sandbox: it touches nothing anyway, but runs in this process, which has
+    /// no limits of a tool.
+    pub fn enforceable_for_filter(&self) -> Result<(), String> {
+        if self.manifest.memory_mb.is_none() && self.manifest.cpu_seconds.is_none() {
+            Ok(())
+        } else {
+            Err(refusal(
+                "a jq filter runs in the process of pitool, which memoryMb and cpuSeconds cannot limit",
+            ))
+        }
     }
 
     /// Makes `command` run confined, with a private `TMPDIR` that lives as long as the answer.
@@ -759,6 +776,17 @@ print(b.recv(4).decode())
         };
         let _confined = sandbox.confine(&mut command, place).unwrap();
         assert!(command.status().unwrap().success());
+    }
+
+    #[test]
+    fn filter_is_confined_but_not_limited() {
+        let sandbox = |sandbox| sandbox_of(sandbox, Path::new("/"));
+        assert_eq!(
+            sandbox(json!({"read": ["."]})).enforceable_for_filter(),
+            Ok(())
+        );
+        let limited = sandbox(json!({"memoryMb": 1})).enforceable_for_filter();
+        assert!(limited.unwrap_err().contains("jq filter"));
     }
 
     #[test]
