@@ -4,62 +4,44 @@
 //! steps; those of an alternative that is not taken are forgotten again. The rules are the reference's, see
 //! `Schema::accept` for what pitool does besides.
 
-use std::{
-    collections::{HashMap, HashSet},
-    hash::{DefaultHasher, Hash, Hasher},
-};
+use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
 use super::{
     convert::{Converted, convert, is_lossy, is_same, settle},
     judge::Judge,
+    memo::{Identity, Memo},
     node::{Arena, Items, Keywords, NodeId, Type},
     step::{Place, Step},
 };
-use crate::json::{MAX_DEPTH, number_text};
+use crate::json::{MAX_DEPTH, depth};
+
+/// How many levels wraps may add to a value: more than any list of lists has, few enough for the stack.
+const MOST_ADDED_LEVELS: usize = 32;
 
 /// How many values may be wrapped while another wrap is going on, in one coercion.
 const MOST_NESTED_WRAPS: usize = 10_000;
 
 /// Coerces one value.
 pub(super) struct Coercer<'a> {
-    arena: &'a Arena,
-    judge: &'a Judge,
-    steps: Vec<Step>,
-    memo: Memo,
+    pub(super) arena: &'a Arena,
+    pub(super) judge: &'a Judge,
+    /// Whether optional nulls are dropped behind a `$ref` too.
+    follows_references: bool,
+    pub(super) steps: Vec<Step>,
+    pub(super) memo: Memo,
     wraps: Wraps,
-}
-
-/// A value as a key: arrays and objects are themselves, primitives what they are.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Identity {
-    Address(usize),
-    Primitive(u64),
-}
-
-/// What `$ref`s made of values, within one pass.
-#[derive(Default)]
-struct Memo {
-    /// `None` where nothing changed.
-    results: HashMap<(NodeId, Identity), Option<Remembered>>,
-    /// The order of `results`, so that what concerns a value that is about to go can be forgotten.
-    order: Vec<(NodeId, Identity)>,
-    in_progress: HashSet<(NodeId, Identity)>,
-}
-
-/// A conversion's result and its steps, their paths relative to the value.
-#[derive(Clone)]
-struct Remembered {
-    value: Value,
-    steps: Vec<Step>,
 }
 
 /// Array schemas that are wrapping values.
 #[derive(Default)]
 struct Wraps {
     in_progress: HashSet<(NodeId, Identity)>,
+    /// How many there were inside another.
     nested: usize,
+    /// The depth at which nothing is wrapped any more.
+    deepest: usize,
 }
 
 impl<'a> Coercer<'a> {
@@ -67,6 +49,7 @@ impl<'a> Coercer<'a> {
         Self {
             arena,
             judge,
+            follows_references: false,
             steps: Vec::new(),
             memo: Memo::default(),
             wraps: Wraps::default(),
@@ -75,12 +58,25 @@ impl<'a> Coercer<'a> {
 
     /// Coerces a value by the three passes; `None` if nothing changes.
     pub(super) fn coerce(&mut self, id: NodeId, value: &Value, at: &Place<'_>) -> Option<Value> {
+        self.wraps.deepest = (at.depth() + depth(value) + MOST_ADDED_LEVELS).min(MAX_DEPTH);
         let dropped = self.drop_nulls(id, value, at);
         let current = dropped.as_ref().unwrap_or(value);
-        let converted = self.convert_alone(id, current, at);
+        let converted = self.alone(|coercer| coercer.convert(id, current, at));
         let current = converted.as_ref().unwrap_or(current);
         let settled = self.settle(id, current, at);
         settled.or(converted).or(dropped)
+    }
+
+    /// Coerces a value with what `extended` does besides; `None` if nothing changes.
+    pub(super) fn coerce_extended(
+        &mut self,
+        id: NodeId,
+        value: &Value,
+        at: &Place<'_>,
+    ) -> Option<Value> {
+        self.follows_references = true;
+        let read = self.alone(|coercer| coercer.read_texts(id, value, at));
+        self.then(read, value, |coercer, value| coercer.coerce(id, value, at))
     }
 
     /// What was done so far, in order.
@@ -88,11 +84,11 @@ impl<'a> Coercer<'a> {
         self.steps
     }
 
-    fn accepts(&self, id: NodeId, value: &Value) -> bool {
+    pub(super) fn accepts(&self, id: NodeId, value: &Value) -> bool {
         self.judge.accepts(id, value)
     }
 
-    fn record(&mut self, at: &Place<'_>, from: &Value, converted: Converted) -> Value {
+    pub(super) fn record(&mut self, at: &Place<'_>, from: &Value, converted: Converted) -> Value {
         let Converted { value, rule, lossy } = converted;
         self.steps.push(Step {
             path: at.to_string(),
@@ -109,11 +105,22 @@ impl<'a> Coercer<'a> {
 impl Coercer<'_> {
     fn drop_nulls(&mut self, id: NodeId, value: &Value, at: &Place<'_>) -> Option<Value> {
         let keywords = self.arena.keywords(id)?;
-        match value {
-            Value::Object(members) => self.drop_members(keywords, members, at),
-            Value::Array(items) => self.each_item(keywords, items, at, Self::drop_nulls),
+        let referred = keywords
+            .reference
+            .as_ref()
+            .and_then(|reference| reference.target);
+        let followed =
+            referred.filter(|_| self.follows_references && (value.is_array() || value.is_object()));
+        let walked = followed.and_then(|target| {
+            self.once(target, value, |coercer| {
+                coercer.drop_nulls(target, value, at)
+            })
+        });
+        self.then(walked, value, |coercer, value| match value {
+            Value::Object(members) => coercer.drop_members(keywords, members, at),
+            Value::Array(items) => coercer.each_item(keywords, items, at, Self::drop_nulls),
             _ => None,
-        }
+        })
     }
 
     fn drop_members(
@@ -162,25 +169,19 @@ impl Coercer<'_> {
                 .arena
                 .keywords(id)
                 .is_some_and(|keywords| keywords.reference.is_some());
-            !is_reference && !keywords.requires(key) && !self.accepts(id, value)
+            (!is_reference || self.follows_references)
+                && !keywords.requires(key)
+                && !self.accepts(id, value)
         })
     }
 }
 
 /// Pass 2: conversion by keyword.
 impl Coercer<'_> {
-    /// Converts a value that nobody else holds on to.
-    fn convert_alone(&mut self, id: NodeId, value: &Value, at: &Place<'_>) -> Option<Value> {
-        let mark = self.memo.order.len();
-        let converted = self.convert(id, value, at);
-        self.memo.forget_since(mark);
-        converted
-    }
-
     fn convert(&mut self, id: NodeId, value: &Value, at: &Place<'_>) -> Option<Value> {
         let keywords = self.arena.keywords(id)?;
         if let Some(reference) = &keywords.reference {
-            return self.convert_by_reference(reference.target?, value, at);
+            return self.by_reference(reference.target?, value, at, Self::convert);
         }
         if let Some(constant) = &keywords.constant {
             return self.convert_to_member(constant, value, at, "const");
@@ -205,63 +206,6 @@ impl Coercer<'_> {
             });
         }
         self.convert_by_type(id, keywords, value, at)
-    }
-
-    /// Goes on with what there is so far, which may be nothing.
-    ///
-    /// A value made on the way goes once it is converted further; what is remembered of its parts must go too, or
-    /// another value could take their addresses.
-    fn then(
-        &mut self,
-        converted: Option<Value>,
-        value: &Value,
-        next: impl FnOnce(&mut Self, &Value) -> Option<Value>,
-    ) -> Option<Value> {
-        let Some(made) = converted else {
-            return next(self, value);
-        };
-        let mark = self.memo.order.len();
-        let further = next(self, &made);
-        self.memo.forget_since(mark);
-        Some(further.unwrap_or(made))
-    }
-
-    fn convert_by_reference(
-        &mut self,
-        target: NodeId,
-        value: &Value,
-        at: &Place<'_>,
-    ) -> Option<Value> {
-        let key = (target, Identity::of(value));
-        if self.memo.in_progress.contains(&key) {
-            return None;
-        }
-        if let Some(remembered) = self.memo.results.get(&key) {
-            let Remembered { value, steps } = remembered.as_ref()?.clone();
-            let path = at.to_string();
-            self.steps.extend(steps.into_iter().map(|step| Step {
-                path: format!("{path}{}", step.path),
-                ..step
-            }));
-            return Some(value);
-        }
-        let mark = self.steps.len();
-        self.memo.in_progress.insert(key);
-        let converted = self.convert(target, value, at);
-        self.memo.in_progress.remove(&key);
-        let remembered = converted.clone().map(|value| {
-            let above = at.to_string().len();
-            let relative = |step: &Step| Step {
-                path: step.path[above..].to_owned(),
-                ..step.clone()
-            };
-            Remembered {
-                value,
-                steps: self.steps[mark..].iter().map(relative).collect(),
-            }
-        });
-        self.memo.remember(key, remembered);
-        converted
     }
 
     /// Converts a value to a constant, if it becomes equal to it as a value of its type.
@@ -315,16 +259,13 @@ impl Coercer<'_> {
             return None;
         }
         branches.iter().find_map(|branch| {
-            let mark = self.steps.len();
-            let converted = self.convert(*branch, value, at);
-            let candidate = self.then(converted, value, |coercer, value| {
-                coercer.convert_members(keywords, value, at)
-            });
-            let taken = candidate.filter(|candidate| self.accepts(id, candidate));
-            if taken.is_none() {
-                self.steps.truncate(mark);
-            }
-            taken
+            self.or_forget(|coercer| {
+                let converted = coercer.convert(*branch, value, at);
+                let candidate = coercer.then(converted, value, |coercer, value| {
+                    coercer.convert_members(keywords, value, at)
+                });
+                candidate.filter(|candidate| coercer.accepts(id, candidate))
+            })
         })
     }
 
@@ -385,7 +326,7 @@ impl Coercer<'_> {
         value: &Value,
         at: &Place<'_>,
     ) -> Option<Value> {
-        if at.depth() >= MAX_DEPTH || self.wraps.nested >= MOST_NESTED_WRAPS {
+        if at.depth() >= self.wraps.deepest || self.wraps.nested == MOST_NESTED_WRAPS {
             return None;
         }
         self.wraps.nested += usize::from(!self.wraps.in_progress.is_empty());
@@ -461,117 +402,11 @@ impl Coercer<'_> {
             return None;
         }
         branches.iter().find_map(|branch| {
-            let mark = self.steps.len();
-            let settled = self
-                .settle(*branch, value, at)
-                .filter(|settled| self.accepts(*branch, settled));
-            if settled.is_none() {
-                self.steps.truncate(mark);
-            }
-            settled
-        })
-    }
-}
-
-/// The parts of a value and the schemas that cover them.
-impl Coercer<'_> {
-    /// Changes the members of an object by each schema that covers them.
-    fn each_member(
-        &mut self,
-        keywords: &Keywords,
-        members: &Map<String, Value>,
-        at: &Place<'_>,
-        mut change: impl FnMut(&mut Self, NodeId, &Value, &Place<'_>) -> Option<Value>,
-    ) -> Option<Value> {
-        if keywords.properties.is_none()
-            && keywords.pattern_properties.is_none()
-            && keywords.additional_properties.is_none()
-        {
-            return None;
-        }
-        let mut changed: HashMap<usize, Value> = HashMap::new();
-        for (index, (key, value)) in members.iter().enumerate() {
-            if let Some(value) = self.by_each(keywords, key, value, &at.key(key), &mut change) {
-                changed.insert(index, value);
-            }
-        }
-        if changed.is_empty() {
-            return None;
-        }
-        let current = |(index, (key, value)): (usize, (&String, &Value))| {
-            (
-                key.clone(),
-                changed.remove(&index).unwrap_or_else(|| value.clone()),
-            )
-        };
-        Some(Value::Object(
-            members.iter().enumerate().map(current).collect(),
-        ))
-    }
-
-    /// Changes one member by each schema that covers it, in turn.
-    fn by_each(
-        &mut self,
-        keywords: &Keywords,
-        key: &str,
-        value: &Value,
-        at: &Place<'_>,
-        mut change: impl FnMut(&mut Self, NodeId, &Value, &Place<'_>) -> Option<Value>,
-    ) -> Option<Value> {
-        keywords.covering(key).fold(None, |changed, id| {
-            self.then(changed, value, |coercer, value| {
-                change(coercer, id, value, at)
+            self.or_forget(|coercer| {
+                let settled = coercer.settle(*branch, value, at);
+                settled.filter(|settled| coercer.accepts(*branch, settled))
             })
         })
-    }
-
-    /// Changes the items of an array by the schemas that cover them.
-    fn each_item(
-        &mut self,
-        keywords: &Keywords,
-        items: &[Value],
-        at: &Place<'_>,
-        mut change: impl FnMut(&mut Self, NodeId, &Value, &Place<'_>) -> Option<Value>,
-    ) -> Option<Value> {
-        let mut changed: Option<Vec<Value>> = None;
-        for (index, item) in items.iter().enumerate() {
-            let Some(id) = keywords.covering_item(index) else {
-                continue;
-            };
-            if let Some(item) = change(self, id, item, &at.index(index)) {
-                changed.get_or_insert_with(|| items.to_vec())[index] = item;
-            }
-        }
-        changed.map(Value::Array)
-    }
-}
-
-impl Identity {
-    fn of(value: &Value) -> Self {
-        let mut hasher = DefaultHasher::new();
-        match value {
-            Value::Array(_) | Value::Object(_) => {
-                return Self::Address(std::ptr::from_ref(value).addr());
-            }
-            Value::Null => 0.hash(&mut hasher),
-            Value::Bool(value) => (1, value).hash(&mut hasher),
-            Value::Number(number) => (2, number_text(number)).hash(&mut hasher),
-            Value::String(text) => (3, text).hash(&mut hasher),
-        }
-        Self::Primitive(hasher.finish())
-    }
-}
-
-impl Memo {
-    fn remember(&mut self, key: (NodeId, Identity), result: Option<Remembered>) {
-        self.results.insert(key, result);
-        self.order.push(key);
-    }
-
-    fn forget_since(&mut self, mark: usize) {
-        for key in self.order.drain(mark..) {
-            self.results.remove(&key);
-        }
     }
 }
 

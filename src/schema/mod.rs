@@ -10,11 +10,13 @@ mod convert;
 mod endless;
 mod evaluated;
 mod explain;
+mod extended;
 mod findings;
 mod flatten;
 mod formats;
 mod idn;
 mod judge;
+mod memo;
 #[allow(dead_code, reason = "the explanation reads the rest")]
 mod node;
 mod number;
@@ -27,6 +29,7 @@ mod step;
 mod strip;
 mod union;
 mod uri;
+mod walk;
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
@@ -219,9 +222,14 @@ impl Schema {
         }
         let (value, steps) = match options.coercion {
             Coercion::Off => (Cow::Borrowed(value), Vec::new()),
-            Coercion::Standard | Coercion::Extended => {
+            coercion => {
                 let mut coercer = Coercer::new(&self.arena, &self.judge);
-                let coerced = coercer.coerce(self.arena.root(), value, &Place::ROOT);
+                let coerce = if coercion == Coercion::Extended {
+                    Coercer::coerce_extended
+                } else {
+                    Coercer::coerce
+                };
+                let coerced = coerce(&mut coercer, self.arena.root(), value, &Place::ROOT);
                 (
                     coerced.map_or(Cow::Borrowed(value), Cow::Owned),
                     coercer.into_steps(),
@@ -327,3 +335,6 @@ impl fmt::Display for CompileError {
 }
 
 impl std::error::Error for CompileError {}
+
+#[cfg(test)]
+mod tests;

@@ -102,8 +102,21 @@ fn mentions_undefined(case: &Case) -> bool {
     case.id.contains("undefined") && !case.arguments["v"].is_null() && case.arguments["v"] != "5"
 }
 
-/// Compares verdict and value, not the errors.
+/// Compares verdict and value, and of the errors where they are and of which keyword, in any order.
 fn differs_beyond_order(expect: &Value, answer: &Value) -> Option<String> {
+    let places = |errors: &Value| {
+        let mut places: Vec<String> = errors
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|error| format!("{} {}", error["path"], error["keyword"]))
+            .collect();
+        places.sort_unstable();
+        places
+    };
+    if places(&expect["errors"]) != places(&answer["errors"]) {
+        return Some(format!("expected {expect}, got {answer}"));
+    }
     let rest: Value = ["ok", "value"]
         .into_iter()
         .filter(|field| !expect[field].is_null())
