@@ -1,39 +1,27 @@
-//! A process as a program: arguments in, a result out. What the process is told, and what its output means.
+//! A process as a program: what it is told, and how it is started. What it prints is the business of `output`.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::io;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
+use std::process;
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json as value};
-use tokio::time::Instant;
 
-use rustix::process::Signal;
-
-use super::capture::{Capture, DEFAULT_BYTES, Lines};
+use super::capture::DEFAULT_BYTES;
 use super::environment::{EnvironmentTemplate, Inherit, SOCKET};
-use super::item::{Item, Items};
+use super::locate;
 use super::manifest::{ProgramManifest, StdinManifest};
 #[cfg(target_os = "linux")]
 use super::orphan;
+use super::output::{Output, Reader, Terms};
 use super::placeholder::{CommandTemplate, Declared, Template};
-use super::process::{Cause, Ended, Flow, Running, Sink};
+use super::process::{Ended, Running};
 use super::sandbox::{Confined, Place};
-use super::{ABORTED, Invocation, ProgramError, Role, Throw, reason, timed_out};
+use super::{Invocation, ProgramError, Role, Throw, reason};
 use crate::json;
-use crate::message::{Content, ToolResult};
-
-/// The longest line of items, JSON value or image that is taken.
-const MAX_VALUE_BYTES: usize = 32 * 1024 * 1024;
-
-/// The shortest time between two updates of text.
-const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
+use crate::message::ToolResult;
 
 /// A command that can run.
 #[derive(Debug)]
@@ -55,35 +43,6 @@ enum Stdin {
     Call,
     Nothing,
     Text(Template),
-}
-
-/// What stdout means.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Output {
-    Text,
-    Items,
-    Json,
-    /// The bytes of an image of this media type.
-    Image(String),
-}
-
-impl Output {
-    pub(crate) fn new(output: Option<&str>) -> Result<Self, ProgramError> {
-        match output {
-            None | Some("text") => Ok(Self::Text),
-            Some("items") => Ok(Self::Items),
-            Some("json") => Ok(Self::Json),
-            Some(media_type) if media_type.starts_with("image/") && media_type.len() > 6 => {
-                Ok(Self::Image(media_type.to_owned()))
-            }
-            Some(other) => Err(ProgramError::new(
-                "/output",
-                format!(
-                    "{other:?} is not \"text\", \"items\", \"json\" or the media type of an image such as \"image/png\""
-                ),
-            )),
-        }
-    }
 }
 
 impl Command {
@@ -125,12 +84,13 @@ impl Command {
         invocation: &Invocation<'_>,
         update: &(dyn Fn(Value) + Send + Sync),
     ) -> Result<ToolResult, Throw> {
+        let command = self.command(arguments, invocation)?;
         let stdin = self.stdin.bytes(arguments, invocation);
-        let mut reader = Reader::new(&self.output, self.max_output_bytes, update, invocation);
+        let mut reader = Reader::new(self.terms(&self.output, timeout), update, invocation);
         let ended = self
-            .run(arguments, stdin, timeout, invocation, &mut reader)
+            .run(command, stdin, timeout, invocation, &mut reader)
             .await?;
-        reader.result(&ended, &self.ok_exit_codes, timeout)
+        reader.result(&ended)
     }
 
     /// Runs a hook or a preparation: one JSON value in, at most one out.
@@ -140,31 +100,38 @@ impl Command {
         timeout: Duration,
         invocation: &Invocation<'_>,
     ) -> Result<Option<Value>, Throw> {
-        let ignore = |_| {};
-        let mut reader = Reader::new(&Output::Json, self.max_output_bytes, &ignore, invocation);
+        let command = self.command(&Value::Null, invocation)?;
+        let stdin = Some(line(input));
+        let timeout = Some(timeout);
+        let mut reader = Reader::new(self.terms(&Output::Json, timeout), &|_| {}, invocation);
         let ended = self
-            .run(
-                &Value::Null,
-                Some(line(input)),
-                Some(timeout),
-                invocation,
-                &mut reader,
-            )
+            .run(command, stdin, timeout, invocation, &mut reader)
             .await?;
-        reader.answer(&ended, &self.ok_exit_codes, timeout)
+        reader.answer(&ended)
+    }
+
+    fn terms<'a>(&'a self, output: &'a Output, timeout: Option<Duration>) -> Terms<'a> {
+        Terms {
+            output,
+            max_output_bytes: self.max_output_bytes,
+            ok_exit_codes: &self.ok_exit_codes,
+            timeout,
+        }
     }
 
     async fn run(
         &self,
-        arguments: &Value,
+        mut command: process::Command,
         stdin: Option<Vec<u8>>,
         timeout: Option<Duration>,
         invocation: &Invocation<'_>,
         reader: &mut Reader<'_>,
     ) -> Result<Ended, Throw> {
-        let mut command = self.command(arguments, invocation)?;
-        let confined = self.confine(&mut command, invocation)?;
-        let running = Running::start(command, stdin).map_err(|error| self.cannot_start(&error))?;
+        let program = PathBuf::from(command.get_program());
+        let confined = self.confine(&mut command, &program, invocation)?;
+        let running = Running::start(command, stdin).map_err(|error| {
+            self.cannot_start(&locate::why(&error, &program, self.cwd.as_deref()))
+        })?;
         let ended = running
             .finish(timeout, invocation.stop, reader)
             .await
@@ -174,10 +141,6 @@ impl Command {
                     reason(&error)
                 ))
             })?;
-        if confined.is_some() {
-            // Removing what the tool left in its TMPDIR may take long.
-            let _ = tokio::task::spawn_blocking(move || drop(confined)).await;
-        }
         if ended.left_running {
             invocation.warn("a process that it left running was stopped");
         }
@@ -186,6 +149,10 @@ impl Command {
         if ended.output_held {
             invocation
                 .warn("a process outside its group held its output, which was not read to its end");
+        }
+        if confined.is_some() {
+            // Removing what the tool left in its TMPDIR may take long.
+            let _ = tokio::task::spawn_blocking(move || drop(confined)).await;
         }
         Ok(ended)
     }
@@ -207,14 +174,13 @@ impl Command {
         &self,
         arguments: &Value,
         invocation: &Invocation<'_>,
-    ) -> Result<std::process::Command, Throw> {
+    ) -> Result<process::Command, Throw> {
         let elements = self.template.expand(arguments)?;
         let environment = self.environment(invocation)?;
-        let path = environment.get(OsStr::new("PATH"));
-        let program = self
-            .program(path.map(OsString::as_os_str))
-            .map_err(|error| self.cannot_start(&error))?;
-        let mut command = std::process::Command::new(program);
+        let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
+        let program = locate::find(self.template.program(), &self.home, path)
+            .map_err(|reason| self.cannot_start(&reason))?;
+        let mut command = process::Command::new(program);
         command
             .arg0(self.template.program())
             .args(elements)
@@ -229,104 +195,37 @@ impl Command {
     /// Puts the sandbox around a command that is ready; what it needs lives as long as the answer.
     fn confine(
         &self,
-        command: &mut std::process::Command,
+        command: &mut process::Command,
+        program: &Path,
         invocation: &Invocation<'_>,
     ) -> Result<Option<Confined>, Throw> {
         let Some(sandbox) = invocation.sandbox else {
             return Ok(None);
         };
-        let program = PathBuf::from(command.get_program());
         let place = Place {
             cwd: self.cwd.as_deref().unwrap_or(Path::new(".")),
-            program: &program,
+            program,
             socket: invocation.socket,
         };
         sandbox.confine(command, place).map(Some).map_err(Throw)
     }
 
-    /// Where the program is: from the manifest's folder, or on the `PATH` that the process will have.
-    pub(crate) fn program(&self, path: Option<&OsStr>) -> io::Result<PathBuf> {
-        let name = self.template.program();
-        if name.contains('/') {
-            return std::path::absolute(self.home.join(name));
-        }
-        let mut refused = None;
-        // Without a PATH the system's own programs are found; an empty part of it is not the working directory.
-        let path = path.unwrap_or(OsStr::new("/usr/bin:/bin"));
-        for folder in std::env::split_paths(path).filter(|folder| !folder.as_os_str().is_empty()) {
-            let candidate = folder.join(name);
-            match candidate.metadata() {
-                Ok(metadata) if metadata.is_file() => {
-                    if metadata.permissions().mode() & 0o111 != 0 {
-                        return std::path::absolute(candidate);
-                    }
-                    refused = Some(io::ErrorKind::PermissionDenied.into());
-                }
-                _ => {}
-            }
-        }
-        Err(refused.unwrap_or_else(|| io::Error::other("it is not on the PATH")))
-    }
-
     /// Whether the program is there to be started.
     pub(crate) fn check(&self) -> Result<(), ProgramError> {
-        let problem = |message: String| Err(ProgramError::new("/command/0", message));
-        match self.program(std::env::var_os("PATH").as_deref()) {
-            Err(error) => problem(format!(
-                "\"{}\": {}",
-                self.template.program(),
-                reason(&error)
-            )),
-            Ok(path) => match path.metadata() {
-                Err(error) => problem(format!("{}: {}", path.display(), reason(&error))),
-                Ok(metadata) if metadata.is_dir() => {
-                    problem(format!("{} is a directory", path.display()))
-                }
-                Ok(metadata) if metadata.permissions().mode() & 0o111 == 0 => {
-                    problem(format!("{} is not executable", path.display()))
-                }
-                Ok(_) => Ok(()),
-            },
-        }
-    }
-
-    fn cannot_start(&self, error: &io::Error) -> Throw {
         let name = self.template.program();
-        Throw(format!("Cannot start \"{name}\": {}", self.why(error)))
+        let path = std::env::var_os("PATH");
+        locate::find(name, &self.home, path.as_deref())
+            .map_err(|reason| format!("{name}: {reason}"))
+            .and_then(|program| locate::check(&program))
+            .map_err(|message| ProgramError::new("/command/0", message))
     }
 
-    /// The system has few words for a start that failed: looks for the real reason.
-    fn why(&self, error: &io::Error) -> String {
-        if let Some(cwd) = &self.cwd
-            && !cwd.is_dir()
-        {
-            return format!("its working directory {} does not exist", cwd.display());
-        }
-        let Ok(program) = self.program(std::env::var_os("PATH").as_deref()) else {
-            return reason(error);
-        };
-        if program.is_dir() {
-            return "it is a directory".to_owned();
-        }
-        match error.kind() {
-            io::ErrorKind::NotFound if program.is_file() => match interpreter(&program) {
-                Some(interpreter) => format!("its interpreter {interpreter} does not exist"),
-                None => "its interpreter does not exist".to_owned(),
-            },
-            _ => reason(error),
-        }
+    fn cannot_start(&self, reason: &str) -> Throw {
+        Throw(format!(
+            "Cannot start \"{}\": {reason}",
+            self.template.program()
+        ))
     }
-}
-
-/// The interpreter that the first line of a script names.
-fn interpreter(program: &Path) -> Option<String> {
-    use std::io::Read;
-
-    let mut start = [0; 256];
-    let length = std::fs::File::open(program).ok()?.read(&mut start).ok()?;
-    let text = String::from_utf8_lossy(&start[..length]).into_owned();
-    let line = text.lines().next()?.strip_prefix("#!")?;
-    line.split_whitespace().next().map(str::to_owned)
 }
 
 fn ok_exit_codes(codes: Option<&[i64]>) -> Result<Vec<i32>, ProgramError> {
@@ -407,404 +306,4 @@ fn line(value: &Value) -> Vec<u8> {
 /// A variable of the environment ends at a NUL; an id may hold one.
 fn without_nul(text: &str) -> OsString {
     text.replace('\0', "\u{fffd}").into()
-}
-
-/// Takes what a process prints, by the meaning of its output.
-struct Reader<'a> {
-    stdout: Stdout<'a>,
-    stderr: Lines,
-    invocation: &'a Invocation<'a>,
-}
-
-enum Stdout<'a> {
-    Text(TextUpdates<'a>),
-    Items {
-        items: Box<Items<'a>>,
-        line: Vec<u8>,
-    },
-    Whole {
-        bytes: Vec<u8>,
-        output: Output,
-        max_output_bytes: usize,
-    },
-}
-
-/// The text so far, as updates that never come too fast.
-struct TextUpdates<'a> {
-    capture: Capture,
-    update: &'a (dyn Fn(Value) + Send + Sync),
-    last: Option<Instant>,
-    is_due: bool,
-}
-
-impl TextUpdates<'_> {
-    fn push(&mut self, bytes: &[u8]) {
-        self.capture.push(bytes);
-        self.is_due = true;
-        if self.next().is_some_and(|next| next <= Instant::now()) {
-            self.send();
-        }
-    }
-
-    fn next(&self) -> Option<Instant> {
-        let next = self
-            .last
-            .map_or_else(Instant::now, |last| last + UPDATE_INTERVAL);
-        self.is_due.then_some(next)
-    }
-
-    fn send(&mut self) {
-        self.is_due = false;
-        self.last = Some(Instant::now());
-        (self.update)(value!({"content": [{"type": "text", "text": self.capture.text_so_far()}]}));
-    }
-}
-
-impl Sink for Reader<'_> {
-    fn stdout(&mut self, bytes: &[u8]) -> Flow {
-        match &mut self.stdout {
-            Stdout::Text(text) => text.push(bytes),
-            Stdout::Items { items, line } => return take_lines(items, line, bytes),
-            Stdout::Whole { bytes: whole, .. } => {
-                if whole.len() + bytes.len() > MAX_VALUE_BYTES {
-                    whole.clear();
-                    return Flow::End;
-                }
-                whole.extend_from_slice(bytes);
-            }
-        }
-        Flow::GoOn
-    }
-
-    fn stderr(&mut self, bytes: &[u8]) {
-        let invocation = self.invocation;
-        self.stderr
-            .push(bytes, &|line| invocation.stderr_line(line));
-    }
-
-    fn next_tick(&self) -> Option<Instant> {
-        match &self.stdout {
-            Stdout::Text(text) => text.next(),
-            Stdout::Items { .. } | Stdout::Whole { .. } => None,
-        }
-    }
-
-    fn tick(&mut self) {
-        if let Stdout::Text(text) = &mut self.stdout {
-            text.send();
-        }
-    }
-}
-
-/// Splits items at line breaks; the beginning of a line waits for its end.
-fn take_lines(items: &mut Items<'_>, line: &mut Vec<u8>, mut bytes: &[u8]) -> Flow {
-    while !items.is_settled() {
-        let end = bytes.iter().position(|byte| *byte == b'\n');
-        let piece = &bytes[..end.unwrap_or(bytes.len())];
-        if line.len() + piece.len() > MAX_VALUE_BYTES {
-            line.clear();
-            return Flow::End;
-        }
-        let Some(end) = end else {
-            line.extend_from_slice(piece);
-            break;
-        };
-        if line.is_empty() {
-            take_line(items, piece);
-        } else {
-            line.extend_from_slice(piece);
-            take_line(items, line);
-            line.clear();
-        }
-        bytes = &bytes[end + 1..];
-    }
-    Flow::GoOn
-}
-
-/// A line of white space is no item and no fault.
-fn take_line(items: &mut Items<'_>, line: &[u8]) {
-    if line.trim_ascii().is_empty() {
-        return;
-    }
-    let item = parse(line).and_then(Item::read).map_err(|wrong| {
-        format!(
-            "Command printed something that is no item: {wrong}: {}",
-            excerpt(line)
-        )
-    });
-    items.take(item);
-}
-
-/// The beginning of what was printed, for a message.
-fn excerpt(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(400)]);
-    let mut excerpt: String = text.chars().take(100).collect();
-    if excerpt.len() < bytes.len() {
-        excerpt.push('…');
-    }
-    excerpt
-}
-
-fn parse(bytes: &[u8]) -> Result<Value, String> {
-    let value = json::parse(bytes).map_err(|error| error.to_string())?;
-    if json::depth(&value) > json::MAX_DEPTH {
-        return Err(format!(
-            "it is nested more than {} levels deep",
-            json::MAX_DEPTH
-        ));
-    }
-    Ok(value)
-}
-
-impl<'a> Reader<'a> {
-    fn new(
-        output: &Output,
-        max_output_bytes: usize,
-        update: &'a (dyn Fn(Value) + Send + Sync),
-        invocation: &'a Invocation<'a>,
-    ) -> Self {
-        let stdout = match output {
-            Output::Text => Stdout::Text(TextUpdates {
-                capture: Capture::new(max_output_bytes),
-                update,
-                last: None,
-                is_due: false,
-            }),
-            Output::Items => Stdout::Items {
-                items: Box::new(Items::new(update)),
-                line: Vec::new(),
-            },
-            Output::Json | Output::Image(_) => Stdout::Whole {
-                bytes: Vec::new(),
-                output: output.clone(),
-                max_output_bytes,
-            },
-        };
-        Self {
-            stdout,
-            stderr: Lines::default(),
-            invocation,
-        }
-    }
-
-    /// What a tool came to.
-    fn result(
-        mut self,
-        ended: &Ended,
-        ok_exit_codes: &[i32],
-        timeout: Option<Duration>,
-    ) -> Result<ToolResult, Throw> {
-        self.end_of_output();
-        if let Some(sentence) = self.failure(ended, ok_exit_codes, timeout) {
-            return Err(self.throw(ended, &sentence));
-        }
-        self.pass_on_stderr();
-        match self.stdout {
-            Stdout::Text(text) => Ok(text_result(text.capture, self.invocation)),
-            Stdout::Items { items, .. } => items.finish("Command"),
-            Stdout::Whole {
-                bytes,
-                output: Output::Image(media_type),
-                ..
-            } => image_result(&bytes, media_type),
-            Stdout::Whole {
-                bytes,
-                max_output_bytes,
-                ..
-            } => json_result(&bytes, max_output_bytes, self.invocation),
-        }
-    }
-
-    /// What a hook answered.
-    fn answer(
-        mut self,
-        ended: &Ended,
-        ok_exit_codes: &[i32],
-        timeout: Duration,
-    ) -> Result<Option<Value>, Throw> {
-        if let Some(sentence) = self.failure(ended, ok_exit_codes, Some(timeout)) {
-            return Err(self.throw(ended, &sentence));
-        }
-        self.pass_on_stderr();
-        match &self.stdout {
-            Stdout::Whole { bytes, .. } if !bytes.trim_ascii().is_empty() => {
-                json_value(bytes).map(Some)
-            }
-            _ => Ok(None),
-        }
-    }
-
-    /// The last line may have no line break.
-    fn end_of_output(&mut self) {
-        if let Stdout::Items { items, line } = &mut self.stdout {
-            take_line(items, line);
-            line.clear();
-        }
-    }
-
-    fn pass_on_stderr(&mut self) {
-        let invocation = self.invocation;
-        self.stderr.drain(&|line| invocation.stderr_line(line));
-    }
-
-    /// Why nothing that was printed is a result, if so.
-    fn failure(
-        &self,
-        ended: &Ended,
-        ok_exit_codes: &[i32],
-        timeout: Option<Duration>,
-    ) -> Option<String> {
-        let exit = exit_failure(ended.status, ok_exit_codes);
-        match ended.cause {
-            Cause::Itself => exit,
-            Cause::Timeout => Some(timed_out("Command", timeout.unwrap_or_default())),
-            Cause::Output => Some(match &self.stdout {
-                Stdout::Items { .. } => "Command printed a line of more than 32 MiB".to_owned(),
-                Stdout::Text(_) | Stdout::Whole { .. } => {
-                    "Command printed more than 32 MiB".to_owned()
-                }
-            }),
-            Cause::Stop => {
-                let has_result = match &self.stdout {
-                    Stdout::Items { items, .. } => items.has_result(),
-                    Stdout::Text(_) => exit.is_none(),
-                    Stdout::Whole { bytes, .. } => exit.is_none() && !bytes.is_empty(),
-                };
-                (!has_result).then(|| ABORTED.to_owned())
-            }
-        }
-    }
-
-    /// The message of a failure: what was printed, and why that is not the result.
-    fn throw(self, ended: &Ended, sentence: &str) -> Throw {
-        let stderr = self.stderr.trimmed();
-        let by_itself = ended.cause == Cause::Itself;
-        match self.stdout {
-            Stdout::Text(text) => {
-                let output = joined(&text.capture.finish().text, "\n", &stderr);
-                Throw(joined(&output, "\n\n", sentence))
-            }
-            Stdout::Items { items, .. } if by_itself => {
-                let reason = if stderr.is_empty() { sentence } else { &stderr };
-                Throw(joined(&items.result_text(), "\n\n", reason))
-            }
-            Stdout::Items { items, .. } => {
-                let output = joined(&items.text_so_far(), "\n", &stderr);
-                Throw(joined(&output, "\n\n", sentence))
-            }
-            Stdout::Whole { .. } if by_itself && !stderr.is_empty() => Throw(stderr),
-            Stdout::Whole { .. } => Throw(joined(&stderr, "\n\n", sentence)),
-        }
-    }
-}
-
-/// Two texts with something between them, if there are two.
-fn joined(first: &str, between: &str, second: &str) -> String {
-    if first.is_empty() || second.is_empty() {
-        return format!("{first}{second}");
-    }
-    format!("{first}{between}{second}")
-}
-
-/// Why an exit is a failure, if it is one.
-fn exit_failure(status: ExitStatus, ok_exit_codes: &[i32]) -> Option<String> {
-    match status.code() {
-        Some(code) if ok_exit_codes.contains(&code) => None,
-        Some(code) => Some(format!("Command exited with code {code}")),
-        None => Some(format!(
-            "Command was killed by {}",
-            signal_name(status.signal().unwrap_or_default())
-        )),
-    }
-}
-
-fn signal_name(number: i32) -> String {
-    const NAMES: [(Signal, &str); 20] = [
-        (Signal::HUP, "SIGHUP"),
-        (Signal::INT, "SIGINT"),
-        (Signal::QUIT, "SIGQUIT"),
-        (Signal::ILL, "SIGILL"),
-        (Signal::TRAP, "SIGTRAP"),
-        (Signal::ABORT, "SIGABRT"),
-        (Signal::BUS, "SIGBUS"),
-        (Signal::FPE, "SIGFPE"),
-        (Signal::KILL, "SIGKILL"),
-        (Signal::USR1, "SIGUSR1"),
-        (Signal::SEGV, "SIGSEGV"),
-        (Signal::USR2, "SIGUSR2"),
-        (Signal::PIPE, "SIGPIPE"),
-        (Signal::ALARM, "SIGALRM"),
-        (Signal::TERM, "SIGTERM"),
-        (Signal::XCPU, "SIGXCPU"),
-        (Signal::XFSZ, "SIGXFSZ"),
-        (Signal::VTALARM, "SIGVTALRM"),
-        (Signal::PROF, "SIGPROF"),
-        (Signal::SYS, "SIGSYS"),
-    ];
-    NAMES
-        .iter()
-        .find(|(signal, _)| signal.as_raw() == number)
-        .map_or_else(
-            || format!("signal {number}"),
-            |(_, name)| (*name).to_owned(),
-        )
-}
-
-fn text_result(capture: Capture, invocation: &Invocation<'_>) -> ToolResult {
-    let captured = capture.finish();
-    if captured.has_invalid_bytes {
-        invocation.warn("its output is not UTF-8; bytes that are no characters became U+FFFD");
-    }
-    let text = if captured.text.is_empty() {
-        "(no output)".to_owned()
-    } else {
-        captured.text
-    };
-    ToolResult {
-        details: captured
-            .full_output
-            .map(|path| value!({"fullOutputPath": path})),
-        ..ToolResult::text(text)
-    }
-}
-
-fn image_result(bytes: &[u8], media_type: String) -> Result<ToolResult, Throw> {
-    if bytes.is_empty() {
-        return Err(Throw("Command printed no image".to_owned()));
-    }
-    let image = Content::Image {
-        data: STANDARD.encode(bytes),
-        mime_type: media_type,
-    };
-    Ok(ToolResult {
-        content: vec![image],
-        ..ToolResult::default()
-    })
-}
-
-/// The value is the structured content, and printed it is the text.
-fn json_result(
-    bytes: &[u8],
-    max_output_bytes: usize,
-    invocation: &Invocation<'_>,
-) -> Result<ToolResult, Throw> {
-    if bytes.trim_ascii().is_empty() {
-        return Err(Throw("Command printed no JSON value".to_owned()));
-    }
-    let value = json_value(bytes)?;
-    let mut capture = Capture::new(max_output_bytes);
-    capture.push(json::compact(&value).as_bytes());
-    Ok(ToolResult {
-        structured_content: Some(value),
-        ..text_result(capture, invocation)
-    })
-}
-
-fn json_value(bytes: &[u8]) -> Result<Value, Throw> {
-    parse(bytes).map_err(|wrong| {
-        Throw(format!(
-            "Command printed something that is not one JSON value: {wrong}: {}",
-            excerpt(bytes)
-        ))
-    })
 }

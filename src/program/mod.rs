@@ -7,13 +7,16 @@
 mod capture;
 mod command;
 mod environment;
+mod exit;
 mod group;
 mod interpreter;
 mod item;
 mod jq;
+mod locate;
 mod manifest;
 #[cfg(target_os = "linux")]
 mod orphan;
+mod output;
 mod placeholder;
 mod process;
 #[cfg(target_os = "linux")]
@@ -34,9 +37,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use self::command::{Command, Output};
+use self::command::Command;
 use self::jq::{Filter, JqOutput};
 pub use self::manifest::{ProgramManifest, StdinManifest};
+use self::output::Output;
 use self::sandbox::Sandbox;
 use crate::event::Notice;
 use crate::message::ToolResult;

@@ -1,0 +1,204 @@
+//! From the text of a filter to something that runs, with nothing in it that reaches out of the filter.
+
+use std::sync::LazyLock;
+
+use jaq_core::data::JustLut;
+use jaq_core::load::parse::Def;
+use jaq_core::load::{self, Arena, File, Loader};
+use jaq_core::native::{Fun, bome, run, v};
+use jaq_core::{Compiler, compile};
+use jaq_json::{Val, ValR};
+
+use super::convert::to_val;
+use crate::json;
+
+pub(super) type Data = JustLut<Val>;
+pub(super) type Compiled = jaq_core::Filter<Data>;
+
+/// Natives that reach out of the filter: the process, its environment, its stderr, the machine's time zone.
+const REMOVED: [&str; 9] = [
+    "env",
+    "halt",
+    "halt_error",
+    "stderr",
+    "stderr_empty",
+    "debug",
+    "debug_empty",
+    "localtime",
+    "strflocaltime",
+];
+
+/// jq's own definitions, parsed once for all filters.
+static DEFINITIONS: LazyLock<Vec<Def>> = LazyLock::new(|| {
+    jaq_core::defs()
+        .chain(jaq_std::defs())
+        .chain(jaq_json::defs())
+        .filter(|def| !REMOVED.contains(&def.name))
+        .collect()
+});
+
+/// Compiles a filter; the error says where and what.
+pub(super) fn compiled(text: &str) -> Result<Compiled, String> {
+    let funs = jaq_core::funs::<Data>()
+        .chain(jaq_std::funs())
+        .chain(jaq_json::funs())
+        .filter(|(name, ..)| !REMOVED.contains(name) && *name != "fromjson")
+        .chain([from_json()]);
+    let arena = Arena::default();
+    let modules = Loader::new(DEFINITIONS.iter().cloned())
+        .load(
+            &arena,
+            File {
+                code: text,
+                path: (),
+            },
+        )
+        .map_err(|errors| load_error(text, errors))?;
+    load::import(&modules, |_| Err("there are no modules here".to_owned()))
+        .map_err(|errors| load_error(text, errors))?;
+    Compiler::default()
+        .with_funs(funs)
+        .with_global_vars(["$call"])
+        .compile(modules)
+        .map_err(|errors| compile_error(text, errors))
+}
+
+/// `fromjson` on text that a model may have written: no depth of it may overflow the stack.
+fn from_json() -> Fun<Data> {
+    run(("fromjson", v(0), |cv| bome(parsed(&cv.1))))
+}
+
+fn parsed(text: &Val) -> ValR {
+    let wrong = |wrong: &str| jaq_json::Error::str(format!("cannot parse as JSON: {wrong}"));
+    let value =
+        json::parse(&text.try_as_utf8_bytes_owned()?).map_err(|error| wrong(&error.to_string()))?;
+    if json::depth(&value) > json::MAX_DEPTH {
+        return Err(wrong(&format!("more than {} levels deep", json::MAX_DEPTH)));
+    }
+    Ok(to_val(value))
+}
+
+fn load_error(text: &str, errors: load::Errors<&str, ()>) -> String {
+    let first = errors.into_iter().next();
+    match first.map(|(_, error)| error) {
+        Some(load::Error::Lex(errors)) => match errors.into_iter().next() {
+            Some((expected, found)) => unexpected(text, expected.as_str(), found),
+            None => "it cannot be read".to_owned(),
+        },
+        Some(load::Error::Parse(errors)) => match errors.into_iter().next() {
+            Some((expected, found)) => unexpected(text, expected.as_str(), found),
+            None => "it cannot be parsed".to_owned(),
+        },
+        Some(load::Error::Io(errors)) => match errors.into_iter().next() {
+            Some((path, _)) => {
+                format!(
+                    "{}: cannot load {path:?}: there are no modules here",
+                    place(text, path)
+                )
+            }
+            None => "there are no modules here".to_owned(),
+        },
+        None => "it cannot be read".to_owned(),
+    }
+}
+
+fn unexpected(text: &str, expected: &str, found: &str) -> String {
+    let found_words: String = found.chars().take(20).take_while(|c| *c != '\n').collect();
+    let found_words = if found.is_empty() {
+        "the end".to_owned()
+    } else {
+        format!("`{found_words}`")
+    };
+    format!(
+        "{}: expected {expected}, found {found_words}",
+        place(text, found)
+    )
+}
+
+fn compile_error(text: &str, errors: compile::Errors<&str, ()>) -> String {
+    let first = errors.into_iter().flat_map(|(_, errors)| errors).next();
+    match first {
+        Some((name, compile::Undefined::Filter(arity))) => {
+            format!("{}: no filter is named {name}/{arity}", place(text, name))
+        }
+        Some((name, undefined)) => {
+            format!(
+                "{}: no {} is named {name}",
+                place(text, name),
+                undefined.as_str()
+            )
+        }
+        None => "it cannot be compiled".to_owned(),
+    }
+}
+
+/// Where a part of the text stands.
+fn place(text: &str, part: &str) -> String {
+    let offset = (part.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize);
+    let before = text.get(..offset).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let column = before
+        .rsplit('\n')
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .count()
+        + 1;
+    format!("line {line} column {column}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn wrong(text: &str, expected: &str) {
+        let wrong = compiled(text).err().unwrap();
+        assert_eq!(wrong, expected, "{text}");
+    }
+
+    #[test]
+    fn nothing_outside_can_be_reached() {
+        wrong("env", "line 1 column 1: no filter is named env/0");
+        wrong("$ENV", "line 1 column 1: no variable is named $ENV");
+        wrong("1 | halt", "line 1 column 5: no filter is named halt/0");
+        wrong(
+            "halt_error",
+            "line 1 column 1: no filter is named halt_error/0",
+        );
+        wrong("debug", "line 1 column 1: no filter is named debug/0");
+        wrong("stderr", "line 1 column 1: no filter is named stderr/0");
+        wrong("input", "line 1 column 1: no filter is named input/0");
+        wrong(
+            "localtime",
+            "line 1 column 1: no filter is named localtime/0",
+        );
+        wrong(
+            "import \"a\" as a; .",
+            "line 1 column 9: cannot load \"a\": there are no modules here",
+        );
+        wrong(
+            "import \"a\" as $a; .",
+            "line 1 column 9: cannot load \"a\": there are no modules here",
+        );
+        wrong(
+            "include \"a\"; .",
+            "line 1 column 10: cannot load \"a\": there are no modules here",
+        );
+    }
+
+    #[test]
+    fn wrong_text_names_its_place() {
+        wrong(".a |", "line 1 column 5: expected term, found the end");
+        wrong(
+            "{a: 1",
+            "line 1 column 6: expected closing brace, found the end",
+        );
+        wrong(
+            ".a\n| nosuch(1)",
+            "line 2 column 3: no filter is named nosuch/1",
+        );
+        wrong("\"é\" | $x", "line 1 column 7: no variable is named $x");
+        assert_eq!(compiled("[.a[] | select(. > 1)]").map(|_| ()), Ok(()));
+    }
+}
