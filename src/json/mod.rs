@@ -5,6 +5,8 @@
 //! the repair of arguments text that is no JSON at all is that of [`crate::format`].
 
 mod lenient;
+#[cfg(test)]
+mod properties;
 mod scan;
 mod text;
 mod values;
