@@ -7,6 +7,8 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+pub mod batch;
+pub mod call;
 pub mod event;
 pub mod format;
 pub mod hook;

@@ -5,7 +5,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 /// One `toolCall` block of an assistant message.
@@ -65,11 +65,19 @@ pub struct ToolResult {
     /// What the model reads.
     #[serde(default)]
     pub content: Vec<Content>,
-    /// For programs and people, not for the model; any JSON value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// For programs and people, not for the model; any JSON value, `null` too.
+    #[serde(
+        default,
+        deserialize_with = "given",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub details: Option<Value>,
-    /// The result as data, checked against the tool's `outputSchema`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The result as data, checked against the tool's `outputSchema`; any JSON value, `null` too.
+    #[serde(
+        default,
+        deserialize_with = "given",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub structured_content: Option<Value>,
     /// What the tool itself spent, as the tool says it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -80,6 +88,11 @@ pub struct ToolResult {
     /// The tool's wish to end the agent's run after this batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terminate: Option<bool>,
+}
+
+/// A field that is given as `null` is given.
+fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }
 
 impl ToolResult {

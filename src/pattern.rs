@@ -12,6 +12,12 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Pattern(String);
 
+impl From<&str> for Pattern {
+    fn from(text: &str) -> Self {
+        Self::new(text)
+    }
+}
+
 impl Pattern {
     /// Makes a pattern; any text is one.
     pub fn new(text: &str) -> Self {

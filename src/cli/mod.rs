@@ -3,6 +3,16 @@
 //! A subcommand is a file of its own with its `Args` and its `run`, a variant of [`Command`] and one match arm.
 
 mod duration;
+mod gate;
+mod listeners;
+mod load;
+mod output;
+mod plan;
+mod run;
+mod signals;
+mod stdin;
+mod stdout;
+#[expect(dead_code, reason = "the command that drives the pipeline lands next")]
 mod validate;
 
 use std::ffi::OsString;
@@ -10,6 +20,8 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
+
+use crate::report::style::When;
 
 /// Runs the tool calls of an LLM agent from the shell.
 #[derive(Debug, Parser)]
@@ -33,10 +45,16 @@ pub(crate) struct Global {
     /// Folder of tool manifests; repeatable [default: $PITOOL_TOOLS, else ./tools.d]
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) tools: Vec<PathBuf>,
+
+    /// Colour the output
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t, global = true)]
+    pub(crate) color: When,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {}
+enum Command {
+    Run(run::Args),
+}
 
 /// How the process ends. Precedence when several apply: signal, 2, `--terminate-code`, 1, 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,30 +86,6 @@ impl From<Exit> for std::process::ExitCode {
     }
 }
 
-/// An error with the advice that belongs to it, printed as a `hint:` line.
-#[derive(Debug)]
-pub(crate) struct Hinted {
-    message: String,
-    hint: String,
-}
-
-impl Hinted {
-    pub(crate) fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            hint: hint.into(),
-        }
-    }
-}
-
-impl std::fmt::Display for Hinted {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Hinted {}
-
 /// Runs the command that the arguments (program name first) name.
 pub(crate) fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let cli = match Cli::try_parse_from(arguments) {
@@ -113,19 +107,14 @@ pub(crate) fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
 }
 
 fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
-    let Cli { global: _, command } = cli;
-    match command {}
+    let Cli { global, command } = cli;
+    match command {
+        Command::Run(args) => run::run(&args, &global),
+    }
 }
 
-/// `pitool: outermost: cause`, then the hint of the innermost error that has one.
+/// `pitool: outermost: cause`.
 fn print_error(error: &anyhow::Error) {
-    let mut stderr = std::io::stderr().lock();
     // Nobody is left to tell when stderr is gone.
-    let _ = writeln!(stderr, "pitool: {error:#}");
-    if let Some(hinted) = error
-        .chain()
-        .find_map(|cause| cause.downcast_ref::<Hinted>())
-    {
-        let _ = writeln!(stderr, "hint: {}", hinted.hint);
-    }
+    let _ = writeln!(std::io::stderr(), "pitool: {error:#}");
 }

@@ -48,6 +48,11 @@ pub(super) struct Origin {
 }
 
 impl Turn {
+    /// Whether it came in an array, as an API's answer to a list does.
+    pub fn is_in_list(&self) -> bool {
+        self.in_list
+    }
+
     /// What is known of the calls beyond themselves, call by call, if the turn came in this format.
     pub(super) fn origins_in(&self, format: Format) -> impl Iterator<Item = Option<&Origin>> {
         let known = self.format == format;

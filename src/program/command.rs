@@ -157,6 +157,25 @@ impl Command {
         Ok(ended)
     }
 
+    /// The folder in which the process runs, if the manifest says one.
+    pub(crate) fn cwd(&self) -> Option<&Path> {
+        self.cwd.as_deref()
+    }
+
+    /// The argument vector for these arguments, if nothing keeps the process from being started with it.
+    pub(crate) fn plan(
+        &self,
+        arguments: &Value,
+        invocation: &Invocation<'_>,
+    ) -> Result<Vec<String>, Throw> {
+        self.command(arguments, invocation)?;
+        let program = std::iter::once(self.template.program().to_owned());
+        let elements = self.template.expand(arguments)?.into_iter();
+        // They come from JSON, so nothing is lost.
+        let elements = elements.map(|element| element.to_string_lossy().into_owned());
+        Ok(program.chain(elements).collect())
+    }
+
     /// What the process will see of the environment, sorted by name.
     pub(crate) fn environment(
         &self,

@@ -35,6 +35,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use serde::Serialize;
 use serde_json::Value;
 
 use self::command::Command;
@@ -147,6 +148,18 @@ impl Invocation<'_> {
     }
 }
 
+/// What a program would start.
+///
+/// Wire shapes: `{"command":["grep","-n","x"]}` and `{"jq":"."}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Plan<'a> {
+    /// A process with this argument vector.
+    Command(Vec<String>),
+    /// A filter.
+    Jq(&'a str),
+}
+
 impl Program {
     /// Checks what a manifest says. `home` is the manifest's folder.
     pub fn new(
@@ -190,6 +203,23 @@ impl Program {
             Kind::Jq(filter) => filter
                 .check()
                 .map_err(|message| ProgramError::new("/jq", message)),
+        }
+    }
+
+    /// The folder in which its process runs, if the manifest says one; relative to that of pitool.
+    pub fn cwd(&self) -> Option<&Path> {
+        match &self.kind {
+            Kind::Command(command) => command.cwd(),
+            Kind::Jq(_) => None,
+        }
+    }
+
+    /// What [`Program::execute`] would start for these arguments, without starting it; what would keep it from
+    /// starting is the error.
+    pub fn plan(&self, arguments: &Value, invocation: &Invocation<'_>) -> Result<Plan<'_>, Throw> {
+        match &self.kind {
+            Kind::Command(command) => Ok(Plan::Command(command.plan(arguments, invocation)?)),
+            Kind::Jq(filter) => Ok(Plan::Jq(filter.text())),
         }
     }
 

@@ -4,6 +4,7 @@
 //! `THIRD_PARTY.md`. Larger sets are replayed where `PITOOL_CONFORMANCE` names their folder or
 //! `../shared/conformance` holds them.
 
+mod batch;
 mod cases;
 mod exceptions;
 mod transcript;

@@ -77,6 +77,11 @@ enum End {
 }
 
 impl Filter {
+    /// The filter as it was written.
+    pub(crate) fn text(&self) -> &str {
+        &self.code.text
+    }
+
     pub(crate) fn new(text: String, output: JqOutput) -> Self {
         let code = Code {
             text,

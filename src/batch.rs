@@ -1,0 +1,265 @@
+//! All calls of one assistant message: one outcome and one message per call, in source order, whatever happens.
+//!
+//! A group is prepared call by call in order (no tool has started when the last before hook answers), then all that may
+//! run run at the same time. *Sequential* is a row of groups of one, *parallel* is one group. Everything concurrent
+//! lives on the task that polls the batch; nothing is spawned.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use serde_json::Value;
+use tokio::sync::Semaphore;
+
+use crate::call::{self, Mode, Options, Outcome, Ready, Runner, Scope};
+use crate::event::{Event, Listener, Notice};
+use crate::message::{ToolCall, ToolResultMessage};
+use crate::queue::Ticket;
+use crate::stop::Stop;
+use crate::tool::ExecutionMode;
+
+/// The calls of one assistant message.
+#[derive(Debug, Clone, Copy)]
+pub struct Batch<'a> {
+    /// The assistant message in pi form, as hooks and `turn_end` see it.
+    pub message: &'a Value,
+    /// Its calls, in source order.
+    pub calls: &'a [ToolCall],
+    /// Why the model stopped, in pi's words (`toolUse`, `length`, `error`, `aborted`, …).
+    pub stop_reason: Option<&'a str>,
+}
+
+/// A batch with all its answers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answered {
+    /// One per call, in source order.
+    pub outcomes: Vec<Outcome>,
+    /// One per call, in source order.
+    pub messages: Vec<ToolResultMessage>,
+    /// Whether there are calls and every one asked to terminate.
+    pub terminate: bool,
+}
+
+/// Runs a batch to its answers. Never fails: what goes wrong with a call is its result.
+pub async fn run(
+    runner: &Runner,
+    batch: Batch<'_>,
+    listener: &dyn Listener,
+    stop: &Stop,
+) -> Answered {
+    let scope = Scope {
+        runner,
+        assistant_message: batch.message,
+        listener,
+        stop,
+    };
+    warn_of_repeated_ids(batch.calls, listener);
+    let mut answers = Answers::new(listener);
+    if let Some(reason) = withheld(&runner.options, batch.stop_reason) {
+        for tool_call in batch.calls {
+            listener.event(Event::Start {
+                call: tool_call,
+                replayed: false,
+            });
+            let outcome = call::not_executed(tool_call, &reason);
+            emit_end(listener, &outcome);
+            answers.add(vec![outcome]);
+        }
+    } else {
+        let group_size = match mode(runner, batch.calls) {
+            Mode::Parallel => batch.calls.len().max(1),
+            Mode::Sequential => 1,
+        };
+        for group in batch.calls.chunks(group_size) {
+            answers.add(run_group(scope, group).await);
+        }
+    }
+    answers.finish(batch.message)
+}
+
+/// Why nothing of a message with this stop reason may run, if so.
+pub fn withheld(options: &Options, stop_reason: Option<&str>) -> Option<String> {
+    if let Some(reason) = &options.withheld {
+        return Some(reason.clone());
+    }
+    match stop_reason? {
+        "length" => Some(
+            "the response hit the output token limit, so its arguments may be truncated. \
+             Re-issue the tool call with complete arguments."
+                .to_owned(),
+        ),
+        reason @ ("error" | "aborted") => {
+            Some(format!("the response ended with stop reason \"{reason}\"."))
+        }
+        _ => None,
+    }
+}
+
+/// One call to a tool that insists on sequence makes the whole batch sequential.
+fn mode(runner: &Runner, calls: &[ToolCall]) -> Mode {
+    let insists = |tool_call: &ToolCall| {
+        let tool = runner.registry.get(&tool_call.name);
+        tool.is_some_and(|tool| tool.execution_mode == Some(ExecutionMode::Sequential))
+    };
+    if calls.iter().any(insists) {
+        Mode::Sequential
+    } else {
+        runner.options.mode
+    }
+}
+
+fn warn_of_repeated_ids(calls: &[ToolCall], listener: &dyn Listener) {
+    let mut seen = std::collections::HashSet::new();
+    for tool_call in calls {
+        if !seen.insert(tool_call.id.as_str()) {
+            listener.notice(Notice::Warning(format!(
+                "call id \"{}\" repeats in one message; each call is answered in its place",
+                tool_call.id
+            )));
+        }
+    }
+}
+
+/// Prepares the calls of a group in order, then runs all that may run at the same time.
+async fn run_group(scope: Scope<'_>, calls: &[ToolCall]) -> Vec<Outcome> {
+    let mut outcomes: Vec<Option<Outcome>> = Vec::with_capacity(calls.len());
+    let mut ready = Vec::new();
+    for (position, tool_call) in calls.iter().enumerate() {
+        scope.listener.event(Event::Start {
+            call: tool_call,
+            replayed: false,
+        });
+        match call::prepare(scope, tool_call).await {
+            Ok(prepared) => {
+                ready.push((position, prepared));
+                outcomes.push(None);
+            }
+            Err(outcome) => {
+                emit_end(scope.listener, &outcome);
+                outcomes.push(Some(*outcome));
+            }
+        }
+    }
+    let slots = scope
+        .runner
+        .options
+        .jobs
+        .map(|jobs| Arc::new(Semaphore::new(jobs.get())));
+    let mut running: FuturesUnordered<_> = ready
+        .into_iter()
+        .map(|(position, ready)| {
+            // Taken here, in source order; waited for in the future.
+            let files = call::files(&ready);
+            let ticket = (!files.is_empty()).then(|| {
+                let ticket = scope.runner.files.take(files, None);
+                ticket.expect("only a nested call can close a circle")
+            });
+            let slots = slots.clone();
+            async move {
+                (
+                    position,
+                    run_one(scope, &calls[position], ready, ticket, slots).await,
+                )
+            }
+        })
+        .collect();
+    while let Some((position, outcome)) = running.next().await {
+        emit_end(scope.listener, &outcome);
+        outcomes[position] = Some(outcome);
+    }
+    let every = outcomes
+        .into_iter()
+        .map(|outcome| outcome.expect("every call is finished exactly once"));
+    every.collect()
+}
+
+/// Waits for the files, then for a slot, then runs the call.
+async fn run_one(
+    scope: Scope<'_>,
+    tool_call: &ToolCall,
+    ready: Ready,
+    ticket: Option<Ticket>,
+    slots: Option<Arc<Semaphore>>,
+) -> Outcome {
+    let turn = async {
+        if let Some(ticket) = &ticket {
+            ticket.ready().await;
+        }
+        match slots {
+            Some(slots) => Some(
+                slots
+                    .acquire_owned()
+                    .await
+                    .expect("the semaphore is never closed"),
+            ),
+            None => None,
+        }
+    };
+    let _slot = tokio::select! {
+        biased;
+        () = scope.stop.stopped() => return call::aborted(tool_call, ready),
+        slot = turn => slot,
+    };
+    // Boxed here, so that thousands of calls that wait for a slot are small.
+    Box::pin(call::execute(scope, tool_call, ready, move || drop(ticket))).await
+}
+
+fn emit_end(listener: &dyn Listener, outcome: &Outcome) {
+    listener.event(Event::End {
+        call: &outcome.tool_call,
+        result: &outcome.result,
+        is_error: outcome.is_error,
+        duration_ms: outcome.duration_ms,
+        replayed: outcome.replayed,
+    });
+}
+
+/// The answers so far; their message events are sent as they come in.
+struct Answers<'a> {
+    listener: &'a dyn Listener,
+    outcomes: Vec<Outcome>,
+    messages: Vec<ToolResultMessage>,
+}
+
+impl<'a> Answers<'a> {
+    fn new(listener: &'a dyn Listener) -> Self {
+        Self {
+            listener,
+            outcomes: Vec::new(),
+            messages: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, outcomes: Vec<Outcome>) {
+        for outcome in outcomes {
+            let message = outcome.message();
+            self.listener
+                .event(Event::MessageStart { message: &message });
+            self.listener.event(Event::MessageEnd { message: &message });
+            self.messages.push(message);
+            self.outcomes.push(outcome);
+        }
+    }
+
+    fn finish(self, message: &Value) -> Answered {
+        let Self {
+            listener,
+            outcomes,
+            messages,
+        } = self;
+        let terminate = !outcomes.is_empty()
+            && outcomes
+                .iter()
+                .all(|outcome| outcome.result.terminate == Some(true));
+        listener.event(Event::TurnEnd {
+            message,
+            tool_results: &messages,
+            terminate,
+        });
+        Answered {
+            outcomes,
+            messages,
+            terminate,
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The tools of a command: from the folders to a registry, telling what is wrong with them.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::PathBuf;
+
+use pitool::registry::{Loaded, Problem, Registry, Severity};
+
+use super::Global;
+use crate::report::sanitize;
+use crate::report::style::Styles;
+
+/// The folders that are searched: `--tools`, else `PITOOL_TOOLS`, else `./tools.d`.
+pub(crate) fn folders(global: &Global) -> Vec<PathBuf> {
+    if !global.tools.is_empty() {
+        return global.tools.clone();
+    }
+    match std::env::var_os("PITOOL_TOOLS") {
+        Some(list) if !list.is_empty() => std::env::split_paths(&list).collect(),
+        _ => vec![PathBuf::from("tools.d")],
+    }
+}
+
+/// Loads the folders and tells on stderr what is wrong with them.
+pub(crate) fn load(global: &Global) -> Loaded {
+    let loaded = Registry::load(&folders(global));
+    let mut stderr = std::io::stderr().lock();
+    let styles = Styles::of_stream(global.color, stderr.is_terminal());
+    for problem in &loaded.problems {
+        // Nobody is left to tell when stderr is gone.
+        let _ = stderr.write_all(text(problem, &styles).as_bytes());
+    }
+    loaded
+}
+
+/// `pitool: error: tools.d/search.json:4:3: unknown field "exekute"`, then the hint.
+pub(crate) fn text(problem: &Problem, styles: &Styles) -> String {
+    let severity = match problem.severity {
+        Severity::Error => styles.error.paint("error:"),
+        Severity::Warning => styles.warning.paint("warning:"),
+    };
+    let mut text = format!(
+        "pitool: {severity} {}\n",
+        sanitize::lines(&problem.to_string())
+    );
+    if let Some(hint) = &problem.hint {
+        text += &format!("hint: {}\n", sanitize::lines(hint));
+    }
+    text
+}
+
+/// Why no call may run: the first file that could not be loaded, which may have been a guard.
+pub(crate) fn withheld(loaded: &Loaded) -> Option<String> {
+    let file = loaded.unloadable()?;
+    Some(format!("{} could not be loaded", file.display()))
+}

@@ -1,0 +1,404 @@
+//! `pitool run`: the calls of the messages on stdin, run, and one result per call on stdout.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::ValueEnum;
+use pitool::batch::{self, Answered, Batch};
+use pitool::call::{self, Gate, OutputCheck, Runner};
+use pitool::event::{Listener, Notice};
+use pitool::format::{Format, Rerun, Turn};
+use pitool::pattern::Pattern;
+use pitool::registry::Loaded;
+use pitool::schema::{Coercion, Lossy};
+use pitool::stop::{Stop, StopLevel, Stopper};
+
+use super::gate::Permits;
+use super::listeners::{Listeners, Listening};
+use super::output::{Output, Printer};
+use super::signals::Signals;
+use super::stdout::StdoutWatch;
+use super::{Exit, Global, duration, load, plan, stdin};
+use crate::report::sanitize;
+use crate::report::style::When;
+
+/// Run the calls of the messages on stdin
+///
+/// Reads assistant messages from stdin, runs their tool calls and prints one paired toolResult message per call, in
+/// source order, whatever happens to the tools.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit codes: 0 all well; 1 some result is an error; 2 the command line, a manifest or an input \
+                        could not be understood; 128 + signal when stopped; 141 when stdout was closed early."
+)]
+pub(crate) struct Args {
+    /// Know only the tools whose names match; repeatable, `*` matches anything
+    #[arg(long, value_name = "PATTERN")]
+    only: Vec<Pattern>,
+
+    /// How the calls of a message follow each other
+    #[arg(long, value_name = "MODE", value_enum, default_value_t)]
+    mode: Mode,
+
+    /// How many calls run at once, 0 for no bound
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    jobs: usize,
+
+    /// Format of the input [default: recognised]
+    #[arg(long, value_name = "FORMAT")]
+    from: Option<Format>,
+
+    /// Format of the results [default: that of the input]
+    #[arg(long, value_name = "FORMAT")]
+    to: Option<Format>,
+
+    /// What to print [default: pretty on a terminal, else jsonl]
+    #[arg(long, value_name = "WHAT", value_enum)]
+    output: Option<Output>,
+
+    /// Write the events as JSON lines to this file as well
+    #[arg(long, value_name = "FILE")]
+    events: Option<PathBuf>,
+
+    /// Time limit of a call whose manifest sets none, such as 1500ms, 30s, 2m
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    timeout: Option<Duration>,
+
+    /// Time limit of all calls of one message together
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    timeout_batch: Option<Duration>,
+
+    /// Run only calls to tools whose names match; others are blocked; repeatable
+    #[arg(long, value_name = "PATTERN")]
+    allow: Vec<Pattern>,
+
+    /// Block calls to tools whose names match; repeatable
+    #[arg(long, value_name = "PATTERN")]
+    deny: Vec<Pattern>,
+
+    /// Ask on the terminal before calls to tools whose names match; repeatable
+    #[arg(long, value_name = "PATTERN")]
+    confirm: Vec<Pattern>,
+
+    /// How arguments are coerced, whatever the manifests say
+    #[arg(long, value_name = "HOW", value_enum)]
+    coerce: Option<Coerce>,
+
+    /// Refuse arguments that coercion would make less of, such as 3.7 for an integer
+    #[arg(long)]
+    deny_lossy: bool,
+
+    /// Make a result that breaks its tool's outputSchema an error
+    #[arg(long)]
+    strict_output: bool,
+
+    /// Print what would start and run nothing
+    #[arg(long, conflicts_with_all = ["events", "output", "to"])]
+    dry_run: bool,
+
+    /// In arrays and session files run calls that have a result too
+    #[arg(long)]
+    rerun: bool,
+
+    /// Stop reading at the first input that cannot be understood
+    #[arg(long)]
+    fail_fast: bool,
+
+    /// Exit with this code when every call of the last message asked to terminate
+    #[arg(long, value_name = "N")]
+    terminate_code: Option<u8>,
+
+    /// Show progress on stderr
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    progress: When,
+}
+
+/// The option of that name, for [`call::Mode`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum Mode {
+    /// Prepare in order, run at the same time
+    #[default]
+    Parallel,
+    /// One after the other
+    Sequential,
+}
+
+/// The option of that name, for [`Coercion`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Coerce {
+    /// Repair what the schema allows to repair
+    Standard,
+    /// Judge arguments as they are
+    Off,
+    /// Also read JSON text where an object or array is wanted
+    Extended,
+}
+
+impl From<Coerce> for Coercion {
+    fn from(coerce: Coerce) -> Self {
+        match coerce {
+            Coerce::Standard => Self::Standard,
+            Coerce::Off => Self::Off,
+            Coerce::Extended => Self::Extended,
+        }
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<Exit> {
+    let mut loaded = load::load(global);
+    if !args.only.is_empty() {
+        loaded.registry.retain(&args.only);
+    }
+    if args.dry_run {
+        return dry_run(args, loaded);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    let exit = runtime.block_on(run_all(args, global, loaded));
+    // A thread that still reads stdin or a terminal must not hold the process.
+    runtime.shutdown_background();
+    exit
+}
+
+async fn run_all(args: &Args, global: &Global, loaded: Loaded) -> anyhow::Result<Exit> {
+    let signals = Signals::listen().context("cannot listen for signals")?;
+    let withheld = load::withheld(&loaded);
+    let mut tally = Tally {
+        not_understood: withheld.is_some(),
+        ..Tally::default()
+    };
+    let registry = Arc::new(loaded.registry);
+    let listeners = Listeners::new(&args.listening(global), &registry, signals.stopper())?;
+    let mut session = Session {
+        printer: Printer::new(args.output, args.to, global.color, &registry),
+        runner: Runner::new(
+            registry,
+            args.options(withheld, args.permits().gate(&listeners)),
+        ),
+        listeners: &listeners,
+        stdout: StdoutWatch::new(),
+        timeout_batch: args.timeout_batch,
+        tally: &mut tally,
+    };
+    let written = session
+        .answer_all(stdin::turns(args.reading()), &signals.stop())
+        .await;
+    let written = written.and_then(|()| session.printer.finish());
+    drop(session);
+    let (events, events_file) = Listeners::finish(listeners);
+    match written.and(events) {
+        Ok(()) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => tally.closed_pipe = true,
+        Err(error) => return Err(error).context("cannot write to stdout"),
+    }
+    events_file.context("cannot write the events file")?;
+    Ok(tally.exit(signals.received(), args.terminate_code))
+}
+
+/// Needs neither a runtime nor signals: nothing starts, and Ctrl-C may simply end it.
+fn dry_run(args: &Args, loaded: Loaded) -> anyhow::Result<Exit> {
+    let withheld = load::withheld(&loaded);
+    let mut tally = Tally {
+        not_understood: withheld.is_some(),
+        ..Tally::default()
+    };
+    let permits = args.permits();
+    let runner = Runner::new(Arc::new(loaded.registry), args.options(withheld, None));
+    let mut turns = stdin::turns(args.reading());
+    while let Some(turn) = turns.blocking_recv() {
+        match turn {
+            Err(error) => {
+                tally.not_understood = true;
+                eprintln!("pitool: stdin: {}", sanitize::lines(&error.to_string()));
+            }
+            Ok(turn) => match plan::print(&runner, &turn, |name| permits.denies(name)) {
+                Ok(all_would_run) => tally.has_errors |= !all_would_run,
+                Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+                    return Ok(Exit::ClosedPipe);
+                }
+                Err(error) => return Err(error).context("cannot write to stdout"),
+            },
+        }
+    }
+    Ok(tally.exit(None, None))
+}
+
+impl Args {
+    fn options(&self, withheld: Option<String>, gate: Option<Gate>) -> call::Options {
+        call::Options {
+            mode: match self.mode {
+                Mode::Parallel => call::Mode::Parallel,
+                Mode::Sequential => call::Mode::Sequential,
+            },
+            jobs: NonZeroUsize::new(self.jobs),
+            timeout: self.timeout,
+            coerce: self.coerce.map(Coercion::from),
+            lossy: if self.deny_lossy {
+                Lossy::Deny
+            } else {
+                Lossy::Allow
+            },
+            output_check: if self.strict_output {
+                OutputCheck::Fail
+            } else {
+                OutputCheck::Warn
+            },
+            withheld,
+            gate,
+        }
+    }
+
+    fn permits(&self) -> Permits {
+        Permits {
+            allow: self.allow.clone(),
+            deny: self.deny.clone(),
+            confirm: self.confirm.clone(),
+        }
+    }
+
+    fn reading(&self) -> stdin::Reading {
+        stdin::Reading {
+            from: self.from,
+            rerun: if self.rerun {
+                Rerun::All
+            } else {
+                Rerun::Unanswered
+            },
+            on_error: if self.fail_fast {
+                stdin::OnError::End
+            } else {
+                stdin::OnError::GoOn
+            },
+        }
+    }
+
+    fn listening<'a>(&'a self, global: &Global) -> Listening<'a> {
+        Listening {
+            progress: self.progress,
+            color: global.color,
+            events_file: self.events.as_deref(),
+            events_to_stdout: self.output == Some(Output::Events),
+        }
+    }
+}
+
+/// What all messages of one run share.
+struct Session<'a> {
+    runner: Runner,
+    listeners: &'a Listeners,
+    printer: Printer,
+    stdout: StdoutWatch,
+    timeout_batch: Option<Duration>,
+    tally: &'a mut Tally,
+}
+
+impl Session<'_> {
+    /// Answers message by message until the input ends, a stop, or a closed stdout.
+    ///
+    /// After a stop, what was read already is still answered; nothing more is read.
+    async fn answer_all(&mut self, mut turns: stdin::Turns, stop: &Stop) -> std::io::Result<()> {
+        loop {
+            let turn = tokio::select! {
+                biased;
+                turn = turns.recv() => turn,
+                () = stop.stopped() => turns.try_recv().ok(),
+                () = self.stdout.closed() => return Err(std::io::ErrorKind::BrokenPipe.into()),
+            };
+            match turn {
+                None => return Ok(()),
+                Some(Ok(turn)) => self.answer(&turn, stop).await?,
+                Some(Err(error)) => {
+                    self.tally.not_understood = true;
+                    self.listeners.error(&format!("stdin: {error}"));
+                }
+            }
+        }
+    }
+
+    async fn answer(&mut self, turn: &Turn, stop: &Stop) -> std::io::Result<()> {
+        self.listeners.expect(turn.calls.len());
+        for warning in &turn.warnings {
+            self.listeners.notice(Notice::Warning(warning.clone()));
+        }
+        let answered = self.run_batch(turn, stop).await;
+        self.tally.add(&answered);
+        let printer = &mut self.printer;
+        self.listeners.suspend(|| printer.print(turn, &answered))
+    }
+
+    async fn run_batch(&self, turn: &Turn, stop: &Stop) -> Answered {
+        let stopper = Stopper::new();
+        let batch_stop = stopper.stop();
+        let batch = Batch {
+            message: &turn.message,
+            calls: &turn.calls,
+            stop_reason: turn.stop_reason.as_deref(),
+        };
+        let interrupts = async {
+            tokio::join!(
+                relay(stop, &stopper),
+                expire(self.timeout_batch, &stopper),
+                self.closed(&stopper)
+            );
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            biased;
+            answered = batch::run(&self.runner, batch, self.listeners, &batch_stop) => answered,
+            () = interrupts => unreachable!("interrupts never end"),
+        }
+    }
+
+    /// Nobody reads the results any more: no reason to go on, and none for grace.
+    async fn closed(&self, stopper: &Stopper) {
+        self.stdout.closed().await;
+        stopper.raise(StopLevel::Now);
+    }
+}
+
+async fn relay(stop: &Stop, stopper: &Stopper) {
+    stop.stopped().await;
+    stopper.raise(StopLevel::Stopping);
+    stop.stopped_now().await;
+    stopper.raise(StopLevel::Now);
+}
+
+async fn expire(timeout: Option<Duration>, stopper: &Stopper) {
+    if let Some(timeout) = timeout {
+        tokio::time::sleep(timeout).await;
+        stopper.raise(StopLevel::Stopping);
+    }
+}
+
+/// What the exit code depends on.
+#[derive(Debug, Default)]
+struct Tally {
+    has_errors: bool,
+    not_understood: bool,
+    closed_pipe: bool,
+    last_terminated: bool,
+}
+
+impl Tally {
+    fn add(&mut self, answered: &Answered) {
+        self.has_errors |= answered.outcomes.iter().any(|outcome| outcome.is_error);
+        self.last_terminated = answered.terminate;
+    }
+
+    fn exit(&self, signal: Option<u8>, terminate_code: Option<u8>) -> Exit {
+        match (signal, terminate_code) {
+            (Some(signal), _) => Exit::Signal(signal),
+            _ if self.closed_pipe => Exit::ClosedPipe,
+            _ if self.not_understood => Exit::NotUnderstood,
+            (None, Some(code)) if self.last_terminated => Exit::Terminated(code),
+            _ if self.has_errors => Exit::Errors,
+            _ => Exit::Ok,
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! What the binary promises, a module per promise or command.
+
+mod hooks;
+mod order;
+mod pairing;
+mod readme;
+mod run;
+mod stop;
+mod support;

@@ -1,0 +1,70 @@
+//! The README's console blocks, run as they stand: what they print is what the README says.
+
+use std::fmt::Write as _;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::project;
+
+/// `$ command` lines and what is printed below each, block by block.
+fn blocks(markdown: &str) -> Vec<Vec<(String, String)>> {
+    let mut blocks = Vec::new();
+    for block in markdown.split("```console\n").skip(1) {
+        let block = block.split("```").next().unwrap();
+        let mut commands: Vec<(String, String)> = Vec::new();
+        for line in block.lines() {
+            match line.strip_prefix("$ ") {
+                Some(command) => commands.push((command.to_owned(), String::new())),
+                None => writeln!(commands.last_mut().unwrap().1, "{line}").unwrap(),
+            }
+        }
+        blocks.push(commands);
+    }
+    blocks
+}
+
+/// What changes from run to run, made the same.
+fn normalised(text: &str) -> String {
+    let volatile = regex::Regex::new(r#""(durationMs|timestamp|atMs)":\d+"#).unwrap();
+    volatile.replace_all(text, "\"$1\":0").into_owned()
+}
+
+fn run(folder: &Path, command: &str) -> String {
+    let command = command.replace("cargo run --release --", "pitool");
+    let bin = Path::new(env!("CARGO_BIN_EXE_pitool")).parent().unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let output = Command::new("sh")
+        .args(["-c", &format!("{{ {command}\n}} 2>&1")])
+        .current_dir(folder)
+        .env("PATH", path)
+        .env_remove("PITOOL_TOOLS")
+        .output()
+        .unwrap();
+    let mut text = String::from_utf8(output.stdout).unwrap();
+    match output.status.code() {
+        Some(0) => {}
+        code => writeln!(text, "[exit {}]", code.unwrap()).unwrap(),
+    }
+    text
+}
+
+#[test]
+fn console_blocks_print_what_the_readme_says() {
+    let readme = std::fs::read_to_string(project().join("README.md")).unwrap();
+    let blocks = blocks(&readme);
+    assert!(!blocks.is_empty());
+    for block in blocks {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["samples", "tools.d"] {
+            symlink(project().join(name), folder.path().join(name)).unwrap();
+        }
+        for (command, expected) in block {
+            assert_eq!(
+                normalised(&run(folder.path(), &command)),
+                normalised(&expected),
+                "$ {command}"
+            );
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Runs the binary in a fresh folder with a `tools.d` of its own, and compares what it says.
+
+use std::ffi::OsStr;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+
+/// A fresh folder, the files in it, and a command line of `pitool` in it.
+pub(crate) struct Test {
+    folder: tempfile::TempDir,
+    command: Command,
+    stdin: Vec<u8>,
+}
+
+/// What a command came to.
+#[derive(Debug)]
+pub(crate) struct Done {
+    /// The exit code; none if a signal ended it.
+    pub(crate) code: Option<i32>,
+    /// All of stdout.
+    pub(crate) stdout: String,
+    /// All of stderr.
+    pub(crate) stderr: String,
+}
+
+impl Test {
+    /// `pitool` with these arguments, in an empty folder with an empty `tools.d`, nothing on stdin.
+    pub(crate) fn new<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("tools.d")).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pitool"));
+        command.args(arguments).current_dir(folder.path());
+        for name in ["PITOOL_TOOLS", "NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR"] {
+            command.env_remove(name);
+        }
+        Self {
+            folder,
+            command,
+            stdin: Vec::new(),
+        }
+    }
+
+    /// The folder in which it runs.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Writes a file, with the folders above it.
+    pub(crate) fn file(self, path: &str, content: impl AsRef<[u8]>) -> Self {
+        let path = self.folder().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+        self
+    }
+
+    /// Writes `tools.d/NAME.json`.
+    pub(crate) fn manifest(self, name: &str, manifest: &Value) -> Self {
+        self.file(&format!("tools.d/{name}.json"), manifest.to_string())
+    }
+
+    /// A tool without declared arguments that runs `execute`.
+    pub(crate) fn tool(self, name: &str, execute: &Value) -> Self {
+        self.manifest(
+            name,
+            &json!({"name": name, "description": "", "execute": execute}),
+        )
+    }
+
+    /// A tool without declared arguments that runs a line of `sh`.
+    pub(crate) fn sh(self, name: &str, script: &str) -> Self {
+        self.tool(name, &json!({"command": ["sh", "-c", script]}))
+    }
+
+    /// The tools of the project instead of those of the folder.
+    pub(crate) fn shipped_tools(mut self) -> Self {
+        self.command.arg("--tools").arg(project().join("tools.d"));
+        self
+    }
+
+    /// Adds arguments.
+    pub(crate) fn args<S: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = S>) -> Self {
+        self.command.args(arguments);
+        self
+    }
+
+    /// What stands on stdin.
+    pub(crate) fn stdin(mut self, stdin: impl Into<Vec<u8>>) -> Self {
+        self.stdin = stdin.into();
+        self
+    }
+
+    /// A message with these calls on stdin, each `(id, name, arguments)`.
+    pub(crate) fn calls(self, calls: &[(&str, &str, Value)]) -> Self {
+        let message = message(calls).to_string();
+        self.stdin(message)
+    }
+
+    /// In the background of the terminal, if there is one: nobody can be asked there.
+    pub(crate) fn in_background(mut self) -> Self {
+        std::os::unix::process::CommandExt::process_group(&mut self.command, 0);
+        self
+    }
+
+    /// Starts it, with stdin written and closed; the caller waits.
+    pub(crate) fn spawn(&mut self) -> Child {
+        let command = &mut self.command;
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let (mut pipe, stdin) = (child.stdin.take().unwrap(), std::mem::take(&mut self.stdin));
+        // A program that does not read must not block the test.
+        std::thread::spawn(move || pipe.write_all(&stdin));
+        child
+    }
+
+    /// Runs it to its end.
+    pub(crate) fn run(mut self) -> Done {
+        Done::of(self.spawn())
+    }
+
+    /// Runs it to its end and hands the folder back as well, to look at what was left there.
+    pub(crate) fn run_and_keep(mut self) -> (Done, tempfile::TempDir) {
+        let done = Done::of(self.spawn());
+        (done, self.folder)
+    }
+}
+
+impl Done {
+    /// Waits for a started command.
+    pub(crate) fn of(child: Child) -> Self {
+        let output = child.wait_with_output().unwrap();
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).expect("stdout is UTF-8"),
+            stderr: String::from_utf8(output.stderr).expect("stderr is UTF-8"),
+        }
+    }
+
+    /// Compares the exit code; shows everything when it differs.
+    #[track_caller]
+    pub(crate) fn code(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        self
+    }
+
+    /// Nothing was said to people.
+    #[track_caller]
+    pub(crate) fn quiet(self) -> Self {
+        assert_eq!(self.stderr, "", "{self:#?}");
+        self
+    }
+
+    /// stdout as JSON lines.
+    #[track_caller]
+    pub(crate) fn lines(&self) -> Vec<Value> {
+        let parse =
+            |line: &str| serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}"));
+        self.stdout.lines().map(parse).collect()
+    }
+
+    /// The texts of the result messages, in order: `error: ` before those of errors.
+    #[track_caller]
+    pub(crate) fn texts(&self) -> Vec<String> {
+        self.lines().iter().map(text).collect()
+    }
+}
+
+/// The text of a result message.
+pub(crate) fn text(message: &Value) -> String {
+    let blocks = message["content"].as_array().unwrap();
+    let texts: Vec<&str> = blocks
+        .iter()
+        .filter_map(|block| block["text"].as_str())
+        .collect();
+    let before = if message["isError"] == true {
+        "error: "
+    } else {
+        ""
+    };
+    format!("{before}{}", texts.join("\n"))
+}
+
+/// An assistant message with these calls, each `(id, name, arguments)`.
+pub(crate) fn message(calls: &[(&str, &str, Value)]) -> Value {
+    let calls = calls.iter().map(|(id, name, arguments)| {
+        json!({"type": "toolCall", "id": id, "name": name, "arguments": arguments})
+    });
+    json!({"role": "assistant", "content": calls.collect::<Vec<_>>(), "stopReason": "toolUse"})
+}
+
+/// The folder of the project.
+pub(crate) fn project() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
