@@ -20,15 +20,15 @@ const MAX_BYTES: u64 = 4 << 20;
 /// The files of `dir` that should be manifests, by file name: those that end in `.json` and are not hidden.
 pub(super) fn manifests(dir: &Path) -> Result<Vec<PathBuf>, Problem> {
     let entries = fs::read_dir(dir).map_err(|error| no_folder(dir, &error))?;
-    let mut files = Vec::new();
+    let mut names = Vec::new();
     for entry in entries {
-        let entry = entry.map_err(|error| cannot_read(dir, &error))?;
-        if is_manifest_name(&entry.file_name()) {
-            files.push(entry.path());
+        let name = entry.map_err(|error| cannot_read(dir, &error))?.file_name();
+        if is_manifest_name(&name) {
+            names.push(name);
         }
     }
-    files.sort_unstable_by(|a, b| a.file_name().cmp(&b.file_name()));
-    Ok(files)
+    names.sort_unstable();
+    Ok(names.iter().map(|name| dir.join(name)).collect())
 }
 
 fn is_manifest_name(name: &OsStr) -> bool {

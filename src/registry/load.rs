@@ -1,15 +1,19 @@
-//! From the files of tools folders to a registry, with every problem on the way.
+//! From tools folders to a registry, with every problem on the way.
 
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::thread;
 
-use serde_json::Value;
-
+use super::file::{self, Definition};
 use super::problem::{Problem, Severity};
 use super::{Registry, folder};
-use crate::hook::HookManifest;
-use crate::json::{self, JsonError};
-use crate::manifest::{self, Fault, Place};
-use crate::tool::{Tool, ToolManifest};
+use crate::tool::Tool;
+
+/// From this many files on, threads share the work: before, starting one costs more than it saves.
+const FILES_FOR_THREADS: usize = 128;
+
+/// More threads than this gain nothing, as the files come from one folder.
+const MAX_THREADS: usize = 4;
 
 /// What the tools folders hold.
 #[derive(Debug, Default)]
@@ -50,133 +54,45 @@ impl Loaded {
         };
         // Programs run elsewhere too, so the folder they are relative to must not depend on where.
         let home = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
-        for file in files {
-            match folder::read(&file) {
-                Ok(text) => self.load_file(&Manifest {
-                    file: &file,
-                    home: &home,
-                    text: &text,
-                }),
-                Err(problem) => self.problems.push(problem),
+        for definition in definitions(&files, &home) {
+            match definition {
+                Ok(Definition::Tool(tool)) => self.add_tool(*tool),
+                Ok(Definition::Hook(hook)) => self.registry.add_hook(hook),
+                Err(problems) => self.problems.extend(problems),
             }
         }
     }
 
-    fn load_file(&mut self, manifest: &Manifest<'_>) {
-        // Nearly every file is a tool without a fault.
-        if let Ok(tool) = serde_json::from_str::<ToolManifest>(manifest.text) {
-            return self.add_tool(manifest, Some(tool), Vec::new());
-        }
-        let value = match json::parse(manifest.text.as_bytes()) {
-            Ok(value) => value,
-            Err(error) => return self.problems.push(manifest.not_json(&error)),
-        };
-        if is_hook(&value) {
-            let (hook, faults) = manifest::read(manifest.text, &value);
-            self.add_hook(manifest, hook, faults);
-        } else {
-            let (tool, mut faults) = manifest::read(manifest.text, &value);
-            ToolManifest::explain(&mut faults);
-            self.add_tool(manifest, tool, faults);
+    fn add_tool(&mut self, tool: Tool) {
+        match self.registry.get(tool.name()) {
+            Some(first) => self.problems.push(file::second_of_its_name(&tool, first)),
+            None => self
+                .registry
+                .register(tool)
+                .expect("its name was free a line above"),
         }
     }
 }
 
-impl Loaded {
-    fn add_tool(
-        &mut self,
-        manifest: &Manifest<'_>,
-        tool: Option<ToolManifest>,
-        faults: Vec<Fault>,
-    ) {
-        let made = tool.map(|tool| tool.into_tool(manifest.home));
-        let Some(mut tool) = self.without_fault(manifest, made, faults) else {
-            return;
-        };
-        tool.source = Some(manifest.file.to_owned());
-        if let Some(first) = self.registry.get(tool.name()) {
-            let problem = manifest.second_of_its_name(&tool, first);
-            return self.problems.push(problem);
-        }
-        self.registry
-            .register(tool)
-            .expect("its name was free a line above");
+/// What each file holds, in the order of the files.
+fn definitions(files: &[PathBuf], home: &Path) -> Vec<Result<Definition, Vec<Problem>>> {
+    let load =
+        |files: &[PathBuf]| -> Vec<_> { files.iter().map(|path| file::load(path, home)).collect() };
+    if files.len() < FILES_FOR_THREADS {
+        return load(files);
     }
-
-    fn add_hook(
-        &mut self,
-        manifest: &Manifest<'_>,
-        hook: Option<HookManifest>,
-        faults: Vec<Fault>,
-    ) {
-        let made = hook.map(|hook| hook.into_hook(manifest.home));
-        if let Some(mut hook) = self.without_fault(manifest, made, faults) {
-            hook.source = Some(manifest.file.to_owned());
-            self.registry.add_hook(hook);
-        }
-    }
-
-    /// What was made of a manifest if nothing at all is wrong with it; otherwise its faults become problems.
-    fn without_fault<T>(
-        &mut self,
-        manifest: &Manifest<'_>,
-        made: Option<Result<T, Vec<Fault>>>,
-        mut faults: Vec<Fault>,
-    ) -> Option<T> {
-        let made = match made {
-            Some(Ok(made)) => Some(made),
-            Some(Err(more)) => {
-                faults.extend(more);
-                None
-            }
-            None => None,
-        };
-        let is_right = faults.is_empty();
-        let mut problems: Vec<Problem> = faults
-            .iter()
-            .map(|fault| Problem::of_fault(manifest.file, manifest.text, fault))
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    let share = files.len().div_ceil(threads.min(MAX_THREADS));
+    thread::scope(|scope| {
+        let shares = files.chunks(share);
+        let running: Vec<_> = shares
+            .map(|share| scope.spawn(move || load(share)))
             .collect();
-        problems.sort_by_key(|problem| (problem.line, problem.column));
-        self.problems.extend(problems);
-        made.filter(|_| is_right)
-    }
-}
-
-/// A hook that has lost its `hook` is still meant as one.
-fn is_hook(manifest: &Value) -> bool {
-    let has = |field| manifest.get(field).is_some();
-    has("hook") || has("run") && !has("name")
-}
-
-/// A manifest's text and where it comes from.
-struct Manifest<'a> {
-    file: &'a Path,
-    home: &'a Path,
-    text: &'a str,
-}
-
-impl Manifest<'_> {
-    fn not_json(&self, error: &JsonError) -> Problem {
-        let place = Place {
-            line: error.line,
-            column: error.column,
-        };
-        Problem::at(
-            self.file,
-            place,
-            format!("not valid JSON: {}", error.message),
-        )
-    }
-
-    fn second_of_its_name(&self, tool: &Tool, first: &Tool) -> Problem {
-        let first_file = first.source.as_deref().unwrap_or(Path::new("")).display();
-        let message = format!(
-            "a tool \"{}\" is already defined in {first_file}",
-            tool.name()
-        );
-        let place = Fault::new("/name", "").place(self.text);
-        Problem::at(self.file, place, message)
-    }
+        let loaded = running
+            .into_iter()
+            .map(|thread| thread.join().expect("loading does not panic"));
+        loaded.flatten().collect()
+    })
 }
 
 #[cfg(test)]

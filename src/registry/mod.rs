@@ -3,6 +3,7 @@
 //! A registry is loaded from the manifests of tools folders ([`Registry::load`]), or filled by a Rust program with
 //! tools of its own ([`Registry::register`]).
 
+mod file;
 mod folder;
 mod load;
 mod problem;

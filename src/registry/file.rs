@@ -1,0 +1,125 @@
+//! One manifest file: a tool or a hook, or all that is wrong with it.
+
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::folder;
+use super::problem::Problem;
+use crate::hook::{Hook, HookManifest};
+use crate::json::{self, JsonError};
+use crate::manifest::{self, Fault, Place};
+use crate::tool::{Tool, ToolManifest};
+
+/// What a file defines.
+#[derive(Debug)]
+pub(super) enum Definition {
+    /// A tool.
+    Tool(Box<Tool>),
+    /// A hook.
+    Hook(Hook),
+}
+
+/// Reads the manifest at `path`; `home` is its folder, from the root.
+pub(super) fn load(path: &Path, home: &Path) -> Result<Definition, Vec<Problem>> {
+    let text = folder::read(path).map_err(|problem| vec![problem])?;
+    let file = File {
+        path,
+        home,
+        text: &text,
+    };
+    // Nearly every file is a tool without a fault.
+    if let Ok(tool) = serde_json::from_str::<ToolManifest>(&text) {
+        return file.tool(tool).map_err(|faults| file.problems(&faults));
+    }
+    let value = json::parse(text.as_bytes()).map_err(|error| vec![file.not_json(&error)])?;
+    let definition = if is_hook(&value) {
+        file.examine(&value, File::hook)
+    } else {
+        file.examine(&value, File::tool)
+    };
+    definition.map_err(|mut faults| {
+        if !is_hook(&value) {
+            ToolManifest::explain(&mut faults);
+        }
+        file.problems(&faults)
+    })
+}
+
+/// A hook that has lost its `hook` is still meant as one.
+fn is_hook(manifest: &Value) -> bool {
+    let has = |field| manifest.get(field).is_some();
+    has("hook") || has("run") && !has("name")
+}
+
+/// A manifest's text and where it comes from.
+struct File<'a> {
+    path: &'a Path,
+    home: &'a Path,
+    text: &'a str,
+}
+
+impl File<'_> {
+    /// Reads what `serde_json` refused, and goes on looking for faults as far as it can.
+    fn examine<M: DeserializeOwned>(
+        &self,
+        value: &Value,
+        make: fn(&Self, M) -> Result<Definition, Vec<Fault>>,
+    ) -> Result<Definition, Vec<Fault>> {
+        let (read, mut faults) = manifest::read(self.text, value);
+        match read.map(|read| make(self, read)) {
+            Some(Ok(definition)) if faults.is_empty() => return Ok(definition),
+            Some(Ok(_)) | None => {}
+            Some(Err(more)) => faults.extend(more),
+        }
+        Err(faults)
+    }
+
+    fn tool(&self, manifest: ToolManifest) -> Result<Definition, Vec<Fault>> {
+        let mut tool = manifest.into_tool(self.home)?;
+        tool.source = Some(self.path.to_owned());
+        Ok(Definition::Tool(Box::new(tool)))
+    }
+
+    fn hook(&self, manifest: HookManifest) -> Result<Definition, Vec<Fault>> {
+        let mut hook = manifest.into_hook(self.home)?;
+        hook.source = Some(self.path.to_owned());
+        Ok(Definition::Hook(hook))
+    }
+
+    /// From top to bottom.
+    fn problems(&self, faults: &[Fault]) -> Vec<Problem> {
+        let mut problems: Vec<Problem> = faults
+            .iter()
+            .map(|fault| Problem::of_fault(self.path, self.text, fault))
+            .collect();
+        problems.sort_by_key(|problem| (problem.line, problem.column));
+        problems
+    }
+
+    fn not_json(&self, error: &JsonError) -> Problem {
+        let place = Place {
+            line: error.line,
+            column: error.column,
+        };
+        let message = format!("not valid JSON: {}", error.message);
+        Problem::at(self.path, place, message)
+    }
+}
+
+/// The problem of a tool whose name the `first` one has already; names both files.
+pub(super) fn second_of_its_name(tool: &Tool, first: &Tool) -> Problem {
+    let source = |tool: &Tool| tool.source.clone().unwrap_or_default();
+    let (path, first) = (source(tool), source(first));
+    let message = format!(
+        "a tool \"{}\" is already defined in {}",
+        tool.name(),
+        first.display()
+    );
+    // Read a second time, as the texts of files without a fault are not kept.
+    match folder::read(&path) {
+        Ok(text) => Problem::at(&path, Fault::new("/name", "").place(&text), message),
+        Err(_) => Problem::of_file(&path, message),
+    }
+}
