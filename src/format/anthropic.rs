@@ -75,6 +75,10 @@ impl Wire for Anthropic {
         slot.insert("input".to_owned(), arguments);
     }
 
+    fn take_arguments(&self, slot: &mut Map<String, Value>) -> Value {
+        slot.get_mut("input").map_or(Value::Null, Value::take)
+    }
+
     fn result_slots<'v>(&self, element: &'v mut Value) -> Vec<&'v mut Map<String, Value>> {
         objects_at_mut(element, "content", |block| has_type(block, "tool_result"))
     }

@@ -35,6 +35,11 @@ impl<'v> RawArguments<'v> {
 }
 
 impl RawArguments<'_> {
+    /// Whether parsing would only copy them.
+    pub(crate) fn can_be_left(self) -> bool {
+        matches!(self, Self::Value(value) if json::depth(value) <= json::MAX_DEPTH)
+    }
+
     /// Whether an API refuses them in a request: they are no object, or no text of one where it wants text.
     pub(crate) fn are_bad(self, wants_text: bool) -> bool {
         match self {

@@ -11,7 +11,7 @@ use super::recognise::{Recognised, not_a_message, recognise};
 use super::session::Session;
 use super::thread;
 use super::thread::{FoundResult, Place, ThreadTurn};
-use super::turn::Turn;
+use super::turn::{Arguments, Turn};
 use super::weave::{Unit, Woven, weave};
 use super::wire::Element;
 
@@ -138,7 +138,11 @@ impl Document {
         elements: Vec<Element>,
         options: InputOptions,
     ) -> Self {
-        let thread = thread::read(format, &elements);
+        let policy = match options.keep {
+            Keep::Calls => Arguments::Leave,
+            Keep::Messages | Keep::Documents => Arguments::Copy,
+        };
+        let thread = thread::read(format, &elements, policy);
         let mut document = Self {
             line,
             turns: Vec::new(),
@@ -176,8 +180,15 @@ impl Document {
         let mut answered = Vec::new();
         for call in turn.calls {
             if open(&call.results) {
-                calls.push(call.decoded.call);
-                origins.push(call.decoded.origin);
+                let mut decoded = call.decoded;
+                if decoded.left {
+                    let wire = self.format.wire();
+                    let element = &mut self.elements[call.place.element];
+                    decoded.call.arguments =
+                        wire.take_arguments(wire.slots(element).remove(call.place.index));
+                }
+                calls.push(decoded.call);
+                origins.push(decoded.origin);
             }
             answered.push(call.results);
         }

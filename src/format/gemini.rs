@@ -86,6 +86,10 @@ impl Wire for Gemini {
         slot.insert("args".to_owned(), arguments);
     }
 
+    fn take_arguments(&self, slot: &mut Map<String, Value>) -> Value {
+        slot.get_mut("args").map_or(Value::Null, Value::take)
+    }
+
     fn result_slots<'v>(&self, element: &'v mut Value) -> Vec<&'v mut Map<String, Value>> {
         objects_inside(element, "functionResponse")
     }

@@ -396,6 +396,51 @@ mod tests {
         let turn = read(&asks(&["a"]).to_string(), options).remove(0).unwrap();
         assert_eq!(turn.message, Value::Null);
         assert_eq!(turn.calls.len(), 1);
+        let everything = |keep| {
+            let options = InputOptions {
+                keep,
+                ..InputOptions::default()
+            };
+            let text = every_format() + &deep();
+            let turns: Vec<Turn> = read(&text, options)
+                .into_iter()
+                .map(Result::unwrap)
+                .collect();
+            turns.into_iter().map(|turn| turn.calls).collect::<Vec<_>>()
+        };
+        assert_eq!(everything(Keep::Calls), everything(Keep::Messages));
+    }
+
+    /// Arguments that are values, text, absent and too deep, in every format that has them.
+    fn every_format() -> String {
+        let values = [
+            json!({"x": [1]}),
+            json!("{\"y\":2}"),
+            json!(null),
+            json!([3]),
+        ];
+        let mut lines = Vec::new();
+        for arguments in values {
+            lines.push(json!({"role": "assistant", "content": [
+                {"type": "toolCall", "id": "1", "name": "a", "arguments": arguments}, {"type": "toolCall", "id": "2"}]}));
+            lines.push(json!({"role": "assistant", "content": [
+                {"type": "tool_use", "id": "1", "name": "a", "input": arguments}]}));
+            lines.push(json!({"role": "assistant", "tool_calls": [
+                {"id": "1", "function": {"name": "a", "arguments": arguments}}]}));
+            lines.push(json!({"type": "function_call", "call_id": "1", "name": "a", "arguments": arguments}));
+            lines.push(json!({"role": "model", "parts": [{"functionCall": {"name": "a", "args": arguments}}]}));
+            lines.push(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                "params": {"name": "a", "arguments": arguments}}));
+        }
+        lines.iter().map(|line| line.to_string() + "\n").collect()
+    }
+
+    /// A call whose arguments are nested too deep.
+    fn deep() -> String {
+        let nested = format!("{}{}", "[".repeat(600), "]".repeat(600));
+        format!(
+            r#"{{"role":"assistant","content":[{{"type":"toolCall","id":"1","name":"a","arguments":{{"a":{nested}}}}}]}}"#
+        )
     }
 
     /// A session whose branch was left at `b` for `c`.

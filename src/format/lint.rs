@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::conversation::Conversation;
 use super::stop_reason::keeps_calls_from_running;
 use super::thread::{self, FoundResult, Thread, ThreadCall, ThreadTurn};
-use super::turn::Ids;
+use super::turn::{Arguments, Ids};
 
 /// Something that is wrong with a transcript.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -30,7 +30,7 @@ pub struct Fault {
 
 /// Finds the faults of a transcript, message by message.
 pub fn lint(conversation: &Conversation) -> Vec<Fault> {
-    let thread = thread::read(conversation.format, &conversation.elements);
+    let thread = thread::read(conversation.format, &conversation.elements, Arguments::Copy);
     let mut found = Vec::new();
     let mut lint = Lint {
         conversation,

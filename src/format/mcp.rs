@@ -58,6 +58,13 @@ impl Wire for Mcp {
         }
     }
 
+    fn take_arguments(&self, slot: &mut Map<String, Value>) -> Value {
+        let arguments = slot
+            .get_mut("params")
+            .and_then(|params| params.get_mut("arguments"));
+        arguments.map_or(Value::Null, Value::take)
+    }
+
     fn result_slots<'v>(&self, element: &'v mut Value) -> Vec<&'v mut Map<String, Value>> {
         if is_response(element) {
             element.as_object_mut().into_iter().collect()

@@ -95,6 +95,13 @@ impl Wire for Openai {
         }
     }
 
+    fn take_arguments(&self, slot: &mut Map<String, Value>) -> Value {
+        let arguments = slot
+            .get_mut("function")
+            .and_then(|function| function.get_mut("arguments"));
+        arguments.map_or(Value::Null, Value::take)
+    }
+
     fn result_slots<'v>(&self, element: &'v mut Value) -> Vec<&'v mut Map<String, Value>> {
         if text_at(element, "role") == Some("tool") {
             element.as_object_mut().into_iter().collect()

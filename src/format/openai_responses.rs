@@ -123,6 +123,10 @@ impl Wire for OpenaiResponses {
         slot.insert("arguments".to_owned(), json::compact(&arguments).into());
     }
 
+    fn take_arguments(&self, slot: &mut Map<String, Value>) -> Value {
+        slot.get_mut("arguments").map_or(Value::Null, Value::take)
+    }
+
     fn result_slots<'v>(&self, element: &'v mut Value) -> Vec<&'v mut Map<String, Value>> {
         if is_one_of(element, &RESULTS) {
             element.as_object_mut().into_iter().collect()

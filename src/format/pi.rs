@@ -66,6 +66,10 @@ impl Wire for Pi {
         slot.insert("arguments".to_owned(), arguments);
     }
 
+    fn take_arguments(&self, slot: &mut Map<String, Value>) -> Value {
+        slot.get_mut("arguments").map_or(Value::Null, Value::take)
+    }
+
     fn result_slots<'v>(&self, element: &'v mut Value) -> Vec<&'v mut Map<String, Value>> {
         if text_at(element, "role") == Some("toolResult") {
             element.as_object_mut().into_iter().collect()

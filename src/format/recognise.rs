@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::Format;
-use super::wire::Fit;
+use super::wire::{Fit, text_at};
 
 /// What a value was recognised as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +23,11 @@ pub(super) enum Recognised {
 pub(super) fn recognise(values: &[Value], from: Option<Format>) -> Result<Recognised, String> {
     if let Some(format) = from {
         return Ok(with_format(values, format));
+    }
+    if let [value] = values
+        && is_plainly_pi(value)
+    {
+        return Ok(Recognised::Calls(Format::Pi));
     }
     let mut with_calls = Vec::new();
     let mut certain = None;
@@ -42,6 +47,44 @@ pub(super) fn recognise(values: &[Value], from: Option<Format>) -> Result<Recogn
         [format] => Ok(Recognised::Calls(*format)),
         several => Err(ambiguous(several)),
     }
+}
+
+/// Whether a value is an assistant message of pi with calls, and has nothing that any other format could read: most of
+/// a large stream is such messages, and asking every format costs as much as parsing them.
+fn is_plainly_pi(value: &Value) -> bool {
+    const FOREIGN: [&str; 9] = [
+        "candidates",
+        "choices",
+        "function_call",
+        "jsonrpc",
+        "output",
+        "parts",
+        "promptFeedback",
+        "tool_calls",
+        "type",
+    ];
+    let Value::Object(fields) = value else {
+        return false;
+    };
+    let mut is_assistant = false;
+    let mut has_calls = false;
+    for (key, field) in fields {
+        match (key.as_str(), field) {
+            ("role", role) => is_assistant = role == "assistant",
+            ("content", Value::Array(blocks)) => {
+                for block in blocks {
+                    match text_at(block, "type") {
+                        Some("toolCall") => has_calls = true,
+                        Some("text" | "thinking") => {}
+                        _ => return false,
+                    }
+                }
+            }
+            (key, _) if FOREIGN.contains(&key) => return false,
+            _ => {}
+        }
+    }
+    is_assistant && has_calls
 }
 
 fn with_format(values: &[Value], format: Format) -> Recognised {
@@ -154,6 +197,26 @@ mod tests {
         );
         case(&[gemini()], &Ok(Recognised::Calls(Format::Gemini)));
         case(&[mcp()], &Ok(Recognised::Calls(Format::Mcp)));
+    }
+
+    #[test]
+    fn the_short_way_to_pi_overlooks_no_other_reading() {
+        assert!(is_plainly_pi(&pi()));
+        for (key, value) in [
+            ("tool_calls", openai()["tool_calls"].clone()),
+            ("parts", gemini()["parts"].clone()),
+            ("choices", json!([{"message": openai()}])),
+            ("output", json!([openai_responses()])),
+            ("candidates", json!([{"content": gemini()}])),
+        ] {
+            let mut both = pi();
+            both[key] = value;
+            assert!(recognise(&[both], None).is_err(), "{key}");
+        }
+        let mut both = pi();
+        let block = anthropic()["content"][0].clone();
+        both["content"].as_array_mut().unwrap().push(block);
+        assert!(recognise(&[both], None).is_err());
     }
 
     #[test]

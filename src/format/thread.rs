@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::Format;
 use super::stop_reason;
-use super::turn::{Decoded, Ids, decode};
+use super::turn::{Arguments, Decoded, Ids, decode};
 use super::wire::{Author, Element, Entry, RawResult, WireId};
 
 /// A conversation, taken apart.
@@ -54,7 +54,7 @@ pub(super) struct Place {
 }
 
 /// Takes a conversation apart.
-pub(super) fn read(format: Format, elements: &[Element]) -> Thread {
+pub(super) fn read(format: Format, elements: &[Element], policy: Arguments) -> Thread {
     let wire = format.wire();
     let entries: Vec<Entry<'_>> = elements
         .iter()
@@ -72,7 +72,7 @@ pub(super) fn read(format: Format, elements: &[Element]) -> Thread {
     while at < entries.len() {
         let end = turn_end(&entries, at, wire.groups());
         if entries[at].author == Author::Model {
-            let turn = read_turn(format, &entries, elements, at..end, &mut ids);
+            let turn = read_turn(format, policy, &entries, elements, at..end, &mut ids);
             thread.turns.push(turn);
         }
         for (element, entry) in entries.iter().enumerate().take(end).skip(at) {
@@ -99,6 +99,7 @@ fn turn_end(entries: &[Entry<'_>], start: usize, groups: bool) -> usize {
 
 fn read_turn(
     format: Format,
+    policy: Arguments,
     entries: &[Entry<'_>],
     elements: &[Element],
     range: Range<usize>,
@@ -123,7 +124,7 @@ fn read_turn(
     } else {
         stop_reason.map(stop_reason::with_calls)
     };
-    let decoded = decode(&raw, ids, &mut warnings);
+    let decoded = decode(&raw, policy, ids, &mut warnings);
     let calls = decoded
         .into_iter()
         .zip(raw.iter().zip(places))

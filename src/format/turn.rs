@@ -87,15 +87,27 @@ impl Ids {
     }
 }
 
+/// What becomes of arguments that are values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Arguments {
+    /// Calls get copies.
+    Copy,
+    /// Calls get `null`, and [`Decoded::left`] says so: the caller moves them.
+    Leave,
+}
+
 /// A call that is ready to run, with where it came from.
 pub(super) struct Decoded {
     pub(super) call: ToolCall,
     pub(super) origin: Origin,
+    /// Whether its arguments are still where they were.
+    pub(super) left: bool,
 }
 
 /// Decodes the calls of one message; odd things become `warnings`.
 pub(super) fn decode(
     raw: &[RawCall<'_>],
+    policy: Arguments,
     ids: &mut Ids,
     warnings: &mut Vec<String>,
 ) -> Vec<Decoded> {
@@ -103,7 +115,7 @@ pub(super) fn decode(
     raw.iter()
         .enumerate()
         .map(|(position, call)| {
-            let decoded = decode_call(call, position, ids, warnings);
+            let decoded = decode_call(call, position, policy, ids, warnings);
             if !seen.insert(decoded.call.id.clone()) {
                 warnings.push(format!(
                     "two calls have the id {:?}; both run and both are answered, in order",
@@ -118,6 +130,7 @@ pub(super) fn decode(
 fn decode_call(
     raw: &RawCall<'_>,
     position: usize,
+    policy: Arguments,
     ids: &mut Ids,
     warnings: &mut Vec<String>,
 ) -> Decoded {
@@ -131,7 +144,13 @@ fn decode_call(
     if raw.name.is_none() {
         warnings.push(format!("call {} has no name", position + 1));
     }
-    let (arguments, error) = match arguments::parse(raw.arguments) {
+    let left = policy == Arguments::Leave && raw.arguments.can_be_left();
+    let parsed = if left {
+        Ok(Value::Null)
+    } else {
+        arguments::parse(raw.arguments)
+    };
+    let (arguments, error) = match parsed {
         Ok(value) => (value, None),
         Err(error) => (Value::Object(Map::new()), Some(error)),
     };
@@ -156,5 +175,6 @@ fn decode_call(
                 .map(|(field, value)| (*field, (*value).clone()))
                 .collect(),
         },
+        left,
     }
 }

@@ -35,6 +35,9 @@ pub(crate) trait Wire: Sync {
     /// Puts arguments that are an object into a slot.
     fn set_arguments(&self, slot: &mut Map<String, Value>, arguments: Value);
 
+    /// Takes arguments that are a value out of a slot.
+    fn take_arguments(&self, slot: &mut Map<String, Value>) -> Value;
+
     /// The objects that hold the element's results, in the order of [`Entry::results`].
     fn result_slots<'v>(&self, element: &'v mut Value) -> Vec<&'v mut Map<String, Value>>;
 

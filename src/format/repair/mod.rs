@@ -15,7 +15,7 @@ use crate::format::conversation::{Body, Conversation};
 use crate::format::lint::{another_id, shown};
 use crate::format::session::Session;
 use crate::format::thread::{self, Place, Thread, ThreadTurn};
-use crate::format::turn::{Ids, Turn};
+use crate::format::turn::{Arguments, Ids, Turn};
 use crate::format::weave::{Unit, Woven, weave};
 
 /// A repaired transcript.
@@ -32,12 +32,12 @@ const NO_RESULT: &str = "No result was recorded for this call; whether the tool 
 
 /// Repairs a transcript. `timestamp` (Unix milliseconds) is for results that have to be made up.
 pub fn repair(mut conversation: Conversation, timestamp: u64) -> Repaired {
-    let thread = thread::read(conversation.format, &conversation.elements);
+    let thread = thread::read(conversation.format, &conversation.elements, Arguments::Copy);
     let mut changes = Vec::new();
     rename(&mut conversation, &thread, &mut changes);
     fix_arguments(&mut conversation, &thread, &mut changes);
     // Ids are different now, and so are the results that name them.
-    let thread = thread::read(conversation.format, &conversation.elements);
+    let thread = thread::read(conversation.format, &conversation.elements, Arguments::Copy);
     let mut plan = Plan {
         conversation: &conversation,
         turns: Vec::new(),
