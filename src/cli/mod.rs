@@ -2,16 +2,19 @@
 //!
 //! A subcommand is a file of its own with its `Args` and its `run`, a variant of [`Command`] and one match arm.
 
+mod declare;
 mod duration;
 mod gate;
 mod listeners;
 mod load;
 mod output;
 mod plan;
+mod print;
 mod run;
 mod signals;
 mod stdin;
 mod stdout;
+mod transcript;
 #[expect(dead_code, reason = "the command that drives the pipeline lands next")]
 mod validate;
 
@@ -53,7 +56,9 @@ pub(crate) struct Global {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Declare(declare::Args),
     Run(run::Args),
+    Transcript(transcript::Args),
 }
 
 /// How the process ends. Precedence when several apply: signal, 2, `--terminate-code`, 1, 0.
@@ -109,7 +114,9 @@ pub(crate) fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
 fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
     let Cli { global, command } = cli;
     match command {
+        Command::Declare(args) => declare::run(&args, &global),
         Command::Run(args) => run::run(&args, &global),
+        Command::Transcript(args) => transcript::run(&args, &global),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the binary promises, a module per promise or command.
 
+mod declare;
 mod hooks;
 mod order;
 mod pairing;
@@ -7,3 +8,4 @@ mod readme;
 mod run;
 mod stop;
 mod support;
+mod transcript;
