@@ -278,6 +278,14 @@ mod tests {
     }
 
     #[test]
+    fn a_number_as_an_id_is_the_text_of_it() {
+        let mut call = asks(&["x"]);
+        call["content"][0]["id"] = json!(7);
+        case(&call.to_string(), &["1: 7"]);
+        case(&json!([call, answers("7")]).to_string(), &[]);
+    }
+
+    #[test]
     fn bad_lines_are_reported_and_reading_goes_on() {
         let lines = format!(
             "{}\n{{\"role\":\n{}\n5\n{{\"a\":1}}\n",

@@ -194,14 +194,12 @@ impl ThreadCall {
         matches && self.results.is_empty()
     }
 
+    /// Ids are compared as the texts that calls go by: a writer may have turned a number into one.
     fn has_id_of(&self, result: &RawResult<'_>) -> bool {
-        match result.id {
-            // A JSON-RPC id of 1 is not the id "1"; a made-up id has no original to compare.
-            WireId::Given(id) => match &self.decoded.origin.id {
-                Some(own) => own == id,
-                None => id.as_str() == Some(self.decoded.call.id.as_str()),
-            },
-            WireId::Missing | WireId::Optional => false,
-        }
+        let own = match &self.decoded.origin.id {
+            Some(id) => WireId::Given(id).text(),
+            None => Some(self.decoded.call.id.clone()),
+        };
+        result.id.text().is_some_and(|id| Some(id) == own)
     }
 }
