@@ -6,7 +6,8 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use pitool::batch::Answered;
 use pitool::call::Outcome;
-use pitool::format::{self, Format, Turn};
+use pitool::format::{self, Document, Format, Turn};
+use pitool::message::ToolResultMessage;
 use pitool::registry::Registry;
 use serde::Serialize;
 
@@ -29,6 +30,8 @@ pub(crate) enum Output {
     Text,
     /// One outcome a line: the call, the whole result, what coercion did
     Outcomes,
+    /// The input with the results where its API wants them, ready for the next request
+    Transcript,
 }
 
 /// Prints results, message by message of the input.
@@ -40,6 +43,14 @@ pub(crate) struct Printer {
     is_terminal: bool,
     /// Whether the array of [`Output::Json`] has an element already.
     has_element: bool,
+    /// The value of the input that is being answered, for [`Output::Transcript`].
+    open: Option<Open>,
+}
+
+/// A value of the input, and the answers to its turns so far.
+struct Open {
+    document: Document,
+    answers: Vec<Vec<ToolResultMessage>>,
 }
 
 impl Printer {
@@ -63,13 +74,44 @@ impl Printer {
             styles: Styles::of_stream(color, is_terminal),
             is_terminal,
             has_element: false,
+            open: None,
         }
+    }
+
+    /// Takes a value of the input, whose turns are answered next.
+    pub(crate) fn begin(&mut self, document: Document) -> io::Result<()> {
+        self.open = Some(Open {
+            document,
+            answers: Vec::new(),
+        });
+        self.close_if_answered()
+    }
+
+    /// Prints the open value once all of its turns are answered.
+    fn close_if_answered(&mut self) -> io::Result<()> {
+        let is_answered = |open: &mut Open| open.answers.len() == open.document.turns.len();
+        match self.open.take_if(is_answered) {
+            Some(open) => self.close(open),
+            None => Ok(()),
+        }
+    }
+
+    fn close(&self, open: Open) -> io::Result<()> {
+        let values = open.document.answered(&open.answers);
+        let lines: String = values.iter().map(|value| self.line(value)).collect();
+        write(&lines)
     }
 
     /// Prints the answers of one message, in one write.
     pub(crate) fn print(&mut self, turn: &Turn, answered: &Answered) -> io::Result<()> {
         let text = match self.output {
             Output::Events => return Ok(()),
+            Output::Transcript => {
+                if let Some(open) = &mut self.open {
+                    open.answers.push(answered.messages.clone());
+                }
+                return self.close_if_answered();
+            }
             Output::Outcomes => answered
                 .outcomes
                 .iter()
@@ -85,8 +127,11 @@ impl Printer {
         write(&text)
     }
 
-    /// Ends the output.
-    pub(crate) fn finish(&self) -> io::Result<()> {
+    /// Ends the output; a value that was not answered to its end, after a stop, is printed as far as it was.
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
+        if let Some(open) = self.open.take() {
+            self.close(open)?;
+        }
         match (self.output, self.has_element) {
             (Output::Json, true) => write("\n]\n"),
             (Output::Json, false) => write("[]\n"),

@@ -20,6 +20,7 @@ use super::gate::Permits;
 use super::listeners::{Listeners, Listening};
 use super::output::{Output, Printer};
 use super::signals::Signals;
+use super::stdin::Read;
 use super::stdout::StdoutWatch;
 use super::{Exit, Global, duration, load, plan, stdin};
 use crate::report::sanitize;
@@ -149,6 +150,9 @@ impl From<Coerce> for Coercion {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<Exit> {
+    if args.output == Some(Output::Transcript) && args.to.is_some() {
+        anyhow::bail!("--output transcript is in the format of the input: leave --to out");
+    }
     let mut loaded = load::load(global);
     if !args.only.is_empty() {
         loaded.registry.retain(&args.only);
@@ -211,13 +215,14 @@ fn dry_run(args: &Args, loaded: Loaded) -> anyhow::Result<Exit> {
     let permits = args.permits();
     let runner = Runner::new(Arc::new(loaded.registry), args.options(withheld, None));
     let mut turns = stdin::turns(args.reading());
-    while let Some(turn) = turns.blocking_recv() {
-        match turn {
-            Err(error) => {
+    while let Some(read) = turns.blocking_recv() {
+        match read {
+            Read::Document(_) => {}
+            Read::Unreadable(error) => {
                 tally.not_understood = true;
                 eprintln!("pitool: stdin: {}", sanitize::lines(&error.to_string()));
             }
-            Ok(turn) => match plan::print(&runner, &turn, |name| permits.denies(name)) {
+            Read::Turn(turn) => match plan::print(&runner, &turn, |name| permits.denies(name)) {
                 Ok(all_would_run) => tally.has_errors |= !all_would_run,
                 Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
                     return Ok(Exit::ClosedPipe);
@@ -275,6 +280,11 @@ impl Args {
             } else {
                 stdin::OnError::GoOn
             },
+            what: if self.output == Some(Output::Transcript) {
+                stdin::What::Documents
+            } else {
+                stdin::What::Turns
+            },
         }
     }
 
@@ -304,16 +314,20 @@ impl Session<'_> {
     /// After a stop, what was read already is still answered; nothing more is read.
     async fn answer_all(&mut self, mut turns: stdin::Turns, stop: &Stop) -> std::io::Result<()> {
         loop {
-            let turn = tokio::select! {
+            let read = tokio::select! {
                 biased;
-                turn = turns.recv() => turn,
+                read = turns.recv() => read,
                 () = stop.stopped() => turns.try_recv().ok(),
                 () = self.stdout.closed() => return Err(std::io::ErrorKind::BrokenPipe.into()),
             };
-            match turn {
+            match read {
                 None => return Ok(()),
-                Some(Ok(turn)) => self.answer(&turn, stop).await?,
-                Some(Err(error)) => {
+                Some(Read::Document(document)) => {
+                    let printer = &mut self.printer;
+                    self.listeners.suspend(|| printer.begin(*document))?;
+                }
+                Some(Read::Turn(turn)) => self.answer(&turn, stop).await?,
+                Some(Read::Unreadable(error)) => {
                     self.tally.not_understood = true;
                     self.listeners.error(&format!("stdin: {error}"));
                 }

@@ -1,6 +1,8 @@
 //! What the binary promises, a module per promise or command.
 
+mod agent_loop;
 mod declare;
+mod formats;
 mod hooks;
 mod order;
 mod pairing;
