@@ -10,7 +10,8 @@ pub(crate) struct StdoutWatch(Option<Sender>);
 impl StdoutWatch {
     /// Starts to watch; inside a runtime. Files and devices cannot be watched and never lose their reader.
     pub(crate) fn new() -> Self {
-        let stdout = rustix::io::dup(std::io::stdout()).ok();
+        // Closed in programs that are started: a tool must not hold our stdout.
+        let stdout = rustix::io::fcntl_dupfd_cloexec(std::io::stdout(), 0).ok();
         // Nothing is written through it, so it need not be switched to non-blocking mode.
         Self(stdout.and_then(|stdout| Sender::from_owned_fd_unchecked(stdout).ok()))
     }
