@@ -4,6 +4,7 @@
 //! run run at the same time. *Sequential* is a row of groups of one, *parallel* is one group. Everything concurrent
 //! lives on the task that polls the batch; nothing is spawned.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
@@ -13,10 +14,13 @@ use tokio::sync::Semaphore;
 
 use crate::call::{self, Mode, Options, Outcome, Ready, Runner, Scope};
 use crate::event::{Event, Listener, Notice};
+use crate::execute::{self, Standing};
 use crate::message::{ToolCall, ToolResultMessage};
+use crate::nested::Slot;
+use crate::past::Past;
 use crate::queue::Ticket;
 use crate::stop::Stop;
-use crate::tool::ExecutionMode;
+use crate::tool::{CallsTools, ExecutionMode};
 
 /// The calls of one assistant message.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +31,8 @@ pub struct Batch<'a> {
     pub calls: &'a [ToolCall],
     /// Why the model stopped, in pi's words (`toolUse`, `length`, `error`, `aborted`, …).
     pub stop_reason: Option<&'a str>,
+    /// What earlier runs know of it, and where this one is recorded.
+    pub past: Past<'a>,
 }
 
 /// A batch with all its answers.
@@ -55,7 +61,8 @@ pub async fn run(
     };
     warn_of_repeated_ids(batch.calls, listener);
     let mut answers = Answers::new(listener);
-    if let Some(reason) = withheld(&runner.options, batch.stop_reason) {
+    let withheld = withheld(&runner.options, batch.stop_reason).or_else(|| batch.past.refusal());
+    if let Some(reason) = withheld {
         for tool_call in batch.calls {
             listener.event(Event::Start {
                 call: tool_call,
@@ -70,8 +77,9 @@ pub async fn run(
             Mode::Parallel => batch.calls.len().max(1),
             Mode::Sequential => 1,
         };
-        for group in batch.calls.chunks(group_size) {
-            answers.add(run_group(scope, group).await);
+        for first in (0..batch.calls.len()).step_by(group_size) {
+            let group = first..batch.calls.len().min(first + group_size);
+            answers.add(run_group(scope, batch, group).await);
         }
     }
     answers.finish(batch.message)
@@ -121,15 +129,12 @@ fn warn_of_repeated_ids(calls: &[ToolCall], listener: &dyn Listener) {
 }
 
 /// Prepares the calls of a group in order, then runs all that may run at the same time.
-async fn run_group(scope: Scope<'_>, calls: &[ToolCall]) -> Vec<Outcome> {
-    let mut outcomes: Vec<Option<Outcome>> = Vec::with_capacity(calls.len());
+async fn run_group(scope: Scope<'_>, batch: Batch<'_>, group: Range<usize>) -> Vec<Outcome> {
+    let first = group.start;
+    let mut outcomes: Vec<Option<Outcome>> = Vec::with_capacity(group.len());
     let mut ready = Vec::new();
-    for (position, tool_call) in calls.iter().enumerate() {
-        scope.listener.event(Event::Start {
-            call: tool_call,
-            replayed: false,
-        });
-        match call::prepare(scope, tool_call).await {
+    for position in group {
+        match prepare(scope, batch, position).await {
             Ok(prepared) => {
                 ready.push((position, prepared));
                 outcomes.push(None);
@@ -149,23 +154,17 @@ async fn run_group(scope: Scope<'_>, calls: &[ToolCall]) -> Vec<Outcome> {
         .into_iter()
         .map(|(position, ready)| {
             // Taken here, in source order; waited for in the future.
-            let files = call::files(&ready);
-            let ticket = (!files.is_empty()).then(|| {
-                let ticket = scope.runner.files.take(files, None);
-                ticket.expect("only a nested call can close a circle")
-            });
+            let ticket = ticket(scope, &ready);
             let slots = slots.clone();
             async move {
-                (
-                    position,
-                    run_one(scope, &calls[position], ready, ticket, slots).await,
-                )
+                let outcome = run_one(scope, batch, position, ready, ticket, slots).await;
+                (position, outcome)
             }
         })
         .collect();
     while let Some((position, outcome)) = running.next().await {
         emit_end(scope.listener, &outcome);
-        outcomes[position] = Some(outcome);
+        outcomes[position - first] = Some(outcome);
     }
     let every = outcomes
         .into_iter()
@@ -173,35 +172,63 @@ async fn run_group(scope: Scope<'_>, calls: &[ToolCall]) -> Vec<Outcome> {
     every.collect()
 }
 
+/// Starts one call: answered by the past, or ready to run, or ended by a step before `execute`.
+async fn prepare(
+    scope: Scope<'_>,
+    batch: Batch<'_>,
+    position: usize,
+) -> Result<Ready, Box<Outcome>> {
+    let tool_call = &batch.calls[position];
+    let answer = batch.past.answer(scope.runner, position, tool_call);
+    scope.listener.event(Event::Start {
+        call: tool_call,
+        replayed: answer.as_ref().is_some_and(|outcome| outcome.replayed),
+    });
+    match answer {
+        Some(outcome) => Err(Box::new(outcome)),
+        None => call::prepare(scope, tool_call).await,
+    }
+}
+
+/// The place in the file queue of a call that changes files or may make calls that do.
+fn ticket(scope: Scope<'_>, ready: &Ready) -> Option<Ticket> {
+    let files = call::files(ready);
+    let is_needed = !files.is_empty() || ready.tool.calls_tools != CallsTools::None;
+    is_needed.then(|| {
+        let ticket = scope.runner.files.take(files, None);
+        ticket.expect("only a nested call can close a circle")
+    })
+}
+
 /// Waits for the files, then for a slot, then runs the call.
 async fn run_one(
     scope: Scope<'_>,
-    tool_call: &ToolCall,
+    batch: Batch<'_>,
+    position: usize,
     ready: Ready,
     ticket: Option<Ticket>,
     slots: Option<Arc<Semaphore>>,
 ) -> Outcome {
+    let tool_call = &batch.calls[position];
     let turn = async {
         if let Some(ticket) = &ticket {
             ticket.ready().await;
         }
-        match slots {
-            Some(slots) => Some(
-                slots
-                    .acquire_owned()
-                    .await
-                    .expect("the semaphore is never closed"),
-            ),
-            None => None,
-        }
+        Slot::take(slots).await
     };
-    let _slot = tokio::select! {
+    let slot = tokio::select! {
         biased;
         () = scope.stop.stopped() => return call::aborted(tool_call, ready),
         slot = turn => slot,
     };
+    let standing = Standing {
+        depth: 0,
+        slot: &slot,
+        journal: batch.past.journal(),
+        position,
+    };
     // Boxed here, so that thousands of calls that wait for a slot are small.
-    Box::pin(call::execute(scope, tool_call, ready, move || drop(ticket))).await
+    Box::pin(execute::execute(scope, tool_call, ready, ticket, standing)).await
 }
 
 fn emit_end(listener: &dyn Listener, outcome: &Outcome) {

@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -59,10 +60,13 @@ pub struct Outcome {
     /// Calls that the tool made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nested_calls: Option<NestedCalls>,
+    /// Unix milliseconds of its message, if a journal has it.
+    #[serde(skip)]
+    pub recorded_at: Option<u64>,
 }
 
 impl Outcome {
-    /// The message that answers the call, stamped now.
+    /// The message that answers the call, stamped now or when it was recorded.
     pub fn message(&self) -> ToolResultMessage {
         ToolResultMessage {
             tool_call_id: self.tool_call.id.clone(),
@@ -73,11 +77,12 @@ impl Outcome {
             nested_calls: self.nested_calls.clone(),
             is_error: self.is_error,
             duration_ms: self.duration_ms,
-            timestamp: unix_millis(),
+            timestamp: self.recorded_at.unwrap_or_else(unix_millis),
         }
     }
 
-    fn refused(call: &ToolCall, error: CallError) -> Self {
+    /// The outcome of a call that ends before `execute`.
+    pub(crate) fn refused(call: &ToolCall, error: CallError) -> Self {
         let coercion = match &error {
             CallError::Rejected { steps, .. } => steps.clone(),
             _ => Vec::new(),
@@ -91,6 +96,7 @@ impl Outcome {
             output_errors: Vec::new(),
             replayed: false,
             nested_calls: None,
+            recorded_at: None,
         }
     }
 }
@@ -132,6 +138,14 @@ pub enum CallError {
     NotExecuted(String),
     /// A wait for this file could never end.
     Deadlock(String),
+    /// This tool, which made the call, may not call the one that it names.
+    MayNotCall(String),
+    /// So many calls stand above this one already.
+    TooDeep(usize),
+    /// An earlier run started the call, and what came of it is unknown.
+    OutcomeUnknown,
+    /// The recording that is replayed has no such call.
+    NotRecorded,
 }
 
 impl CallError {
@@ -164,6 +178,19 @@ impl CallError {
                 format!("Tool \"{tool_name}\" was not run: waiting for {file} would deadlock")
                     .into()
             }
+            Self::MayNotCall(caller) => {
+                format!("Tool \"{caller}\" may not call tool \"{tool_name}\"").into()
+            }
+            Self::TooDeep(depth) => format!(
+                "Tool \"{tool_name}\" was not run: tools call each other more than {depth} deep"
+            )
+            .into(),
+            Self::OutcomeUnknown => format!(
+                "Tool \"{tool_name}\" was started before an interruption and its outcome is unknown; \
+                 it was not run again."
+            )
+            .into(),
+            Self::NotRecorded => format!("No recorded outcome for tool \"{tool_name}\"").into(),
         }
     }
 
@@ -365,12 +392,17 @@ pub(crate) fn not_executed(call: &ToolCall, reason: &str) -> Outcome {
     Outcome::refused(call, CallError::NotExecuted(reason.to_owned()))
 }
 
-/// The outcome of a ready call that never got its turn.
-pub(crate) fn aborted(call: &ToolCall, ready: Ready) -> Outcome {
+/// The outcome of a ready call that never executed.
+pub(crate) fn refused(call: &ToolCall, ready: Ready, error: CallError) -> Outcome {
     Outcome {
         coercion: ready.coercion,
-        ..Outcome::refused(call, CallError::Aborted)
+        ..Outcome::refused(call, error)
     }
+}
+
+/// The outcome of a ready call that never got its turn.
+pub(crate) fn aborted(call: &ToolCall, ready: Ready) -> Outcome {
+    refused(call, ready, CallError::Aborted)
 }
 
 fn stopped(scope: Scope<'_>) -> Result<(), CallError> {
@@ -520,49 +552,67 @@ fn paths(argument: &Value) -> Vec<&str> {
     }
 }
 
-/// Runs a ready call to its outcome: `execute`, the file queue's `release`, `afterToolCall`, the check of the output.
-pub(crate) async fn execute(
+/// What `execute` came to.
+pub(crate) struct Executed {
+    result: Result<ToolResult, String>,
+    duration: Duration,
+    pub(crate) nested_calls: Option<NestedCalls>,
+}
+
+/// Runs `execute` of a ready call. `socket` is where it may call tools itself.
+pub(crate) async fn run(
+    scope: Scope<'_>,
+    call: &ToolCall,
+    ready: &Ready,
+    socket: Option<&Path>,
+) -> Executed {
+    let started = Instant::now();
+    let result = run_executor(scope, call, ready, socket).await;
+    Executed {
+        result,
+        duration: started.elapsed(),
+        nested_calls: None,
+    }
+}
+
+/// Brings an executed call to its outcome: `afterToolCall`, the check of the output.
+pub(crate) async fn finish(
     scope: Scope<'_>,
     call: &ToolCall,
     ready: Ready,
-    release: impl FnOnce() + Send,
+    executed: Executed,
 ) -> Outcome {
-    let Ready {
-        tool,
-        arguments,
-        coercion,
-    } = ready;
-    let started = Instant::now();
-    let executed = run_executor(scope, call, &tool, &arguments).await;
-    let duration_ms = Some(u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX));
-    release();
-    let (mut result, mut is_error) = match executed {
+    let (mut result, mut is_error) = match executed.result {
         Ok(result) => {
             let is_error = result.is_error == Some(true);
             (result, is_error)
         }
         Err(message) => (ToolResult::thrown(message), true),
     };
-    after_hooks(scope, call, &arguments, &mut result, &mut is_error).await;
-    let output_errors = check_output(scope, call, &tool, &mut result, &mut is_error);
+    after_hooks(scope, call, &ready.arguments, &mut result, &mut is_error).await;
+    let output_errors = check_output(scope, call, &ready.tool, &mut result, &mut is_error);
     Outcome {
         tool_call: call.clone(),
         result,
         is_error,
-        duration_ms,
-        coercion,
+        duration_ms: Some(u64::try_from(executed.duration.as_millis()).unwrap_or(u64::MAX)),
+        coercion: ready.coercion,
         output_errors,
         replayed: false,
-        nested_calls: None,
+        nested_calls: executed.nested_calls,
+        recorded_at: None,
     }
 }
 
 async fn run_executor(
     scope: Scope<'_>,
     call: &ToolCall,
-    tool: &Tool,
-    arguments: &Value,
+    ready: &Ready,
+    socket: Option<&Path>,
 ) -> Result<ToolResult, String> {
+    let Ready {
+        tool, arguments, ..
+    } = ready;
     let update = |partial_result: Value| {
         scope.listener.event(Event::Update {
             call,
@@ -576,7 +626,7 @@ async fn run_executor(
                 tool_call_id: &call.id,
                 tool_name: &call.name,
                 timeout: scope.runner.options.timeout,
-                socket: None,
+                socket,
                 sandbox: tool.sandbox.as_ref(),
                 stop: scope.stop,
                 notice: &notice,
@@ -688,14 +738,7 @@ fn check_output(
     if *is_error {
         return Vec::new();
     }
-    let violations = match tool.compiled_output_schema() {
-        None => return Vec::new(),
-        Some(Err(error)) => vec![output_violation("outputSchema", &error.to_string())],
-        Some(Ok(schema)) => match &result.structured_content {
-            Some(value) => schema.violations(value),
-            None => vec![output_violation("required", "missing")],
-        },
-    };
+    let violations = output_errors(tool, result);
     if violations.is_empty() {
         return violations;
     }
@@ -713,6 +756,18 @@ fn check_output(
         }
     }
     violations
+}
+
+/// Where a successful result does not keep what its tool's `outputSchema` promises.
+pub(crate) fn output_errors(tool: &Tool, result: &ToolResult) -> Vec<Violation> {
+    match tool.compiled_output_schema() {
+        None => Vec::new(),
+        Some(Err(error)) => vec![output_violation("outputSchema", &error.to_string())],
+        Some(Ok(schema)) => match &result.structured_content {
+            Some(value) => schema.violations(value),
+            None => vec![output_violation("required", "missing")],
+        },
+    }
 }
 
 fn output_violation(keyword: &str, message: &str) -> Violation {

@@ -10,12 +10,15 @@
 pub mod batch;
 pub mod call;
 pub mod event;
+mod execute;
 pub mod format;
 pub mod hook;
 pub mod journal;
 pub mod json;
 pub mod manifest;
 pub mod message;
+pub mod nested;
+pub mod past;
 pub mod pattern;
 pub mod private_folder;
 pub mod program;

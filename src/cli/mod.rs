@@ -2,9 +2,11 @@
 //!
 //! A subcommand is a file of its own with its `Args` and its `run`, a variant of [`Command`] and one match arm.
 
+mod call;
 mod declare;
 mod duration;
 mod gate;
+mod ledger;
 mod listeners;
 mod load;
 mod output;
@@ -56,6 +58,7 @@ pub(crate) struct Global {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Call(call::Args),
     Declare(declare::Args),
     Run(run::Args),
     Transcript(transcript::Args),
@@ -114,6 +117,7 @@ pub(crate) fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
 fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
     let Cli { global, command } = cli;
     match command {
+        Command::Call(args) => call::run(&args, &global),
         Command::Declare(args) => declare::run(&args, &global),
         Command::Run(args) => run::run(&args, &global),
         Command::Transcript(args) => transcript::run(&args, &global),

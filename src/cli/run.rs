@@ -17,6 +17,7 @@ use pitool::schema::{Coercion, Lossy};
 use pitool::stop::{Stop, StopLevel, Stopper};
 
 use super::gate::Permits;
+use super::ledger::{Entry, Ledger};
 use super::listeners::{Listeners, Listening};
 use super::output::{Output, Printer};
 use super::signals::Signals;
@@ -72,6 +73,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     timeout_batch: Option<Duration>,
 
+    /// Record in this file what starts and what it comes to, and answer from it what an interrupted run has done
+    #[arg(long, value_name = "FILE")]
+    journal: Option<PathBuf>,
+
+    /// Answer the calls from this journal, by name and arguments, and run nothing
+    #[arg(long, value_name = "FILE", conflicts_with = "journal")]
+    replay: Option<PathBuf>,
+
     /// Run only calls to tools whose names match; others are blocked; repeatable
     #[arg(long, value_name = "PATTERN")]
     allow: Vec<Pattern>,
@@ -97,7 +106,7 @@ pub(crate) struct Args {
     strict_output: bool,
 
     /// Print what would start and run nothing
-    #[arg(long, conflicts_with_all = ["events", "output", "to"])]
+    #[arg(long, conflicts_with_all = ["events", "output", "to", "journal", "replay"])]
     dry_run: bool,
 
     /// In arrays and session files run calls that have a result too
@@ -153,7 +162,12 @@ pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<Exit> {
     if args.output == Some(Output::Transcript) && args.to.is_some() {
         anyhow::bail!("--output transcript is in the format of the input: leave --to out");
     }
-    let mut loaded = load::load(global);
+    let ledger = Ledger::open(args.journal.as_deref(), args.replay.as_deref())?;
+    let mut loaded = match &ledger {
+        // Nothing runs, so there may be no tools at all.
+        Ledger::Recording(_) => Loaded::default(),
+        Ledger::None | Ledger::Journal(_) => load::load(global),
+    };
     if !args.only.is_empty() {
         loaded.registry.retain(&args.only);
     }
@@ -164,13 +178,18 @@ pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<Exit> {
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
-    let exit = runtime.block_on(run_all(args, global, loaded));
+    let exit = runtime.block_on(run_all(args, global, loaded, &ledger));
     // A thread that still reads stdin or a terminal must not hold the process.
     runtime.shutdown_background();
     exit
 }
 
-async fn run_all(args: &Args, global: &Global, loaded: Loaded) -> anyhow::Result<Exit> {
+async fn run_all(
+    args: &Args,
+    global: &Global,
+    loaded: Loaded,
+    ledger: &Ledger,
+) -> anyhow::Result<Exit> {
     let signals = Signals::listen().context("cannot listen for signals")?;
     let withheld = load::withheld(&loaded);
     let mut tally = Tally {
@@ -185,6 +204,7 @@ async fn run_all(args: &Args, global: &Global, loaded: Loaded) -> anyhow::Result
             registry,
             args.options(withheld, args.permits().gate(&listeners)),
         ),
+        ledger,
         listeners: &listeners,
         stdout: StdoutWatch::new(),
         timeout_batch: args.timeout_batch,
@@ -202,6 +222,7 @@ async fn run_all(args: &Args, global: &Global, loaded: Loaded) -> anyhow::Result
         Err(error) => return Err(error).context("cannot write to stdout"),
     }
     events_file.context("cannot write the events file")?;
+    tally.not_understood |= ledger.has_failed();
     Ok(tally.exit(signals.received(), args.terminate_code))
 }
 
@@ -301,6 +322,7 @@ impl Args {
 /// What all messages of one run share.
 struct Session<'a> {
     runner: Runner,
+    ledger: &'a Ledger,
     listeners: &'a Listeners,
     printer: Printer,
     stdout: StdoutWatch,
@@ -340,32 +362,37 @@ impl Session<'_> {
         for warning in &turn.warnings {
             self.listeners.notice(Notice::Warning(warning.clone()));
         }
-        let answered = self.run_batch(turn, stop).await;
+        let entry = self.ledger.entry(turn);
+        if let Some(problem) = entry.problem() {
+            self.tally.not_understood = true;
+            self.listeners.error(problem);
+        }
+        let answered = self.run_batch(turn, &entry, stop).await;
         self.tally.add(&answered);
         let printer = &mut self.printer;
         self.listeners.suspend(|| printer.print(turn, &answered))
     }
 
-    async fn run_batch(&self, turn: &Turn, stop: &Stop) -> Answered {
+    async fn run_batch(&self, turn: &Turn, entry: &Entry<'_>, stop: &Stop) -> Answered {
         let stopper = Stopper::new();
         let batch_stop = stopper.stop();
         let batch = Batch {
             message: &turn.message,
             calls: &turn.calls,
             stop_reason: turn.stop_reason.as_deref(),
+            past: entry.past(),
         };
         let interrupts = async {
             tokio::join!(
-                relay(stop, &stopper),
+                stopper.follow(stop),
                 expire(self.timeout_batch, &stopper),
                 self.closed(&stopper)
-            );
-            std::future::pending::<()>().await;
+            )
         };
         tokio::select! {
             biased;
             answered = batch::run(&self.runner, batch, self.listeners, &batch_stop) => answered,
-            () = interrupts => unreachable!("interrupts never end"),
+            _ = interrupts => unreachable!("a stop is followed for ever"),
         }
     }
 
@@ -374,13 +401,6 @@ impl Session<'_> {
         self.stdout.closed().await;
         stopper.raise(StopLevel::Now);
     }
-}
-
-async fn relay(stop: &Stop, stopper: &Stopper) {
-    stop.stopped().await;
-    stopper.raise(StopLevel::Stopping);
-    stop.stopped_now().await;
-    stopper.raise(StopLevel::Now);
 }
 
 async fn expire(timeout: Option<Duration>, stopper: &Stopper) {

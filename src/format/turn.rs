@@ -53,6 +53,12 @@ impl Turn {
         self.in_list
     }
 
+    /// Whether the call at `position` brought its id; otherwise it was made up here.
+    pub fn has_given_id(&self, position: usize) -> bool {
+        let origin = self.origins.get(position);
+        origin.is_some_and(|origin| origin.id.is_some())
+    }
+
     /// What is known of the calls beyond themselves, call by call, if the turn came in this format.
     pub(super) fn origins_in(&self, format: Format) -> impl Iterator<Item = Option<&Origin>> {
         let known = self.format == format;

@@ -298,6 +298,7 @@ async fn replay(case: &Value) -> Result<(), String> {
         message: &case["message"],
         calls,
         stop_reason,
+        past: pitool::past::Past::None,
     };
     let answered = batch::run(&runner, batch, &logs, &stop).await;
 

@@ -42,6 +42,17 @@ impl Test {
         }
     }
 
+    /// The same with other arguments in the folder of an earlier test.
+    pub(crate) fn again<S: AsRef<OsStr>>(
+        folder: tempfile::TempDir,
+        arguments: impl IntoIterator<Item = S>,
+    ) -> Self {
+        let mut test = Self::new(arguments);
+        test.command.current_dir(folder.path());
+        test.folder = folder;
+        test
+    }
+
     /// The folder in which it runs.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
@@ -76,6 +87,12 @@ impl Test {
     /// The tools of the project instead of those of the folder.
     pub(crate) fn shipped_tools(mut self) -> Self {
         self.command.arg("--tools").arg(project().join("tools.d"));
+        self
+    }
+
+    /// Sets a variable.
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
         self
     }
 
@@ -115,6 +132,22 @@ impl Test {
         // A program that does not read must not block the test.
         std::thread::spawn(move || pipe.write_all(&stdin));
         child
+    }
+
+    /// Starts it with a stdin on which nothing comes and that stays open as long as the answer's second part.
+    pub(crate) fn spawn_with_open_stdin(&mut self) -> (Child, std::io::PipeWriter) {
+        let (stdin, open) = std::io::pipe().unwrap();
+        let command = &mut self.command;
+        command
+            .stdin(stdin)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        (command.spawn().unwrap(), open)
+    }
+
+    /// The folder, to look at or go on in.
+    pub(crate) fn into_folder(self) -> tempfile::TempDir {
+        self.folder
     }
 
     /// Runs it to its end.

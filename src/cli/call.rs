@@ -1,0 +1,225 @@
+//! `pitool call`: one call, by hand, or by a running tool to the pitool that runs it.
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal as _, Read as _, Write as _};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use pitool::batch::{self, Answered, Batch};
+use pitool::call::{self, Runner};
+use pitool::json;
+use pitool::message::ToolCall;
+use pitool::nested::client;
+use pitool::past::Past;
+use pitool::registry::Loaded;
+use serde_json::{Map, Value, json};
+
+use super::listeners::{Listeners, Listening};
+use super::signals::Signals;
+use super::{Exit, Global, duration, load};
+use crate::report::style::{Styles, When};
+use crate::report::{pretty, sanitize};
+
+/// Set by a running pitool for the tools that may call others.
+const SOCKET: &str = "PITOOL_SOCKET";
+
+/// Call one tool and print its outcome
+///
+/// Inside a tool with `callsTools` the call goes to the pitool that runs the tool, and the exit code is 0 whatever
+/// comes of it. Anywhere else the tools are loaded as `pitool run` does, with the same exit codes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The tool
+    name: String,
+
+    /// Arguments: `key=text`, `key:=JSON`; or `-` for one JSON object on stdin
+    #[arg(value_name = "ARGUMENT")]
+    arguments: Vec<String>,
+
+    /// The arguments as one JSON object
+    #[arg(long = "args", value_name = "JSON", conflicts_with = "arguments")]
+    json: Option<String>,
+
+    /// Time limit if the manifest sets none, such as 1500ms, 30s, 2m
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    timeout: Option<Duration>,
+
+    /// Show progress on stderr
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    progress: When,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<Exit> {
+    let arguments = args.arguments()?;
+    if let Some(socket) = std::env::var_os(SOCKET) {
+        return nested(&socket, &args.name, &arguments, global);
+    }
+    let loaded = load::load(global);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    let exit = runtime.block_on(by_hand(args, global, loaded, arguments));
+    runtime.shutdown_background();
+    exit
+}
+
+impl Args {
+    fn arguments(&self) -> anyhow::Result<Value> {
+        if let Some(text) = &self.json {
+            return json::parse(text.as_bytes()).context("--args");
+        }
+        if self.arguments == ["-"] {
+            let mut text = Vec::new();
+            io::stdin()
+                .read_to_end(&mut text)
+                .context("cannot read stdin")?;
+            return json::parse(&text).context("stdin");
+        }
+        let pairs: Result<Map<String, Value>, _> = self
+            .arguments
+            .iter()
+            .map(|argument| pair(argument))
+            .collect();
+        Ok(Value::Object(pairs?))
+    }
+}
+
+/// `key=text` or `key:=JSON`.
+fn pair(argument: &str) -> anyhow::Result<(String, Value)> {
+    let Some((key, text)) = argument.split_once('=') else {
+        bail!("{argument:?} is no argument of a tool: write key=text, key:=JSON, or - alone");
+    };
+    match key.strip_suffix(':') {
+        None => Ok((key.to_owned(), text.into())),
+        Some(key) => {
+            let value = json::parse(text.as_bytes()).with_context(|| format!("{key}:="))?;
+            Ok((key.to_owned(), value))
+        }
+    }
+}
+
+fn nested(
+    socket: &OsString,
+    name: &str,
+    arguments: &Value,
+    global: &Global,
+) -> anyhow::Result<Exit> {
+    let outcome = client::call(Path::new(socket), name, arguments)
+        .with_context(|| format!("cannot reach the running pitool at {SOCKET}"))?;
+    print(&outcome, global.color).context("cannot write to stdout")?;
+    Ok(Exit::Ok)
+}
+
+async fn by_hand(
+    args: &Args,
+    global: &Global,
+    loaded: Loaded,
+    arguments: Value,
+) -> anyhow::Result<Exit> {
+    let signals = Signals::listen().context("cannot listen for signals")?;
+    let withheld = load::withheld(&loaded);
+    let is_withheld = withheld.is_some();
+    let registry = Arc::new(loaded.registry);
+    let listening = Listening {
+        progress: args.progress,
+        color: global.color,
+        events_file: None,
+        events_to_stdout: false,
+    };
+    let listeners = Listeners::new(&listening, &registry, signals.stopper())?;
+    let options = call::Options {
+        timeout: args.timeout,
+        withheld,
+        ..call::Options::default()
+    };
+    let runner = Runner::new(registry, options);
+    let answered = call_once(&runner, &args.name, arguments, &listeners, &signals).await;
+    let outcome = &answered.outcomes[0];
+    let line = serde_json::to_string(outcome).expect("an outcome has only string keys");
+    let printed = listeners.suspend(|| print(&line, global.color));
+    drop(runner);
+    let _ = Listeners::finish(listeners);
+    match printed {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Exit::ClosedPipe),
+        Err(error) => return Err(error).context("cannot write to stdout"),
+    }
+    Ok(match signals.received() {
+        Some(signal) => Exit::Signal(signal),
+        None if is_withheld => Exit::NotUnderstood,
+        None if outcome.is_error => Exit::Errors,
+        None => Exit::Ok,
+    })
+}
+
+/// A message with one call, answered.
+async fn call_once(
+    runner: &Runner,
+    name: &str,
+    arguments: Value,
+    listeners: &Listeners,
+    signals: &Signals,
+) -> Answered {
+    let tool_call = ToolCall {
+        id: "call_1".to_owned(),
+        name: name.to_owned(),
+        arguments,
+        arguments_error: None,
+    };
+    let message = json!({"role": "assistant", "content": [tool_call], "stopReason": "toolUse"});
+    let batch = Batch {
+        message: &message,
+        calls: std::slice::from_ref(&tool_call),
+        stop_reason: None,
+        past: Past::None,
+    };
+    listeners.expect(1);
+    batch::run(runner, batch, listeners, &signals.stop()).await
+}
+
+/// Prints an outcome: one line, or on a terminal indented, and never so that the terminal obeys it.
+fn print(outcome: &str, color: When) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    let text = match json::parse(outcome.as_bytes()) {
+        Ok(value) if stdout.is_terminal() => {
+            pretty::pretty(&value, &Styles::of_stream(color, true))
+        }
+        _ if stdout.is_terminal() => sanitize::json(outcome).into_owned(),
+        _ => outcome.to_owned(),
+    };
+    writeln!(stdout, "{text}")?;
+    stdout.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn case(arguments: &[&str], expected: &Value) {
+        let pairs: anyhow::Result<Map<String, Value>> =
+            arguments.iter().map(|argument| pair(argument)).collect();
+        assert_eq!(&Value::Object(pairs.unwrap()), expected);
+    }
+
+    #[test]
+    fn pairs_are_text_or_json() {
+        case(&[], &json!({}));
+        case(&["a=1", "b:=1", "c="], &json!({"a": "1", "b": 1, "c": ""}));
+        case(&["a=x=y", "b:c=d"], &json!({"a": "x=y", "b:c": "d"}));
+        case(&["a:={\"b\":[null]}"], &json!({"a": {"b": [null]}}));
+        case(&["a=1", "a=2"], &json!({"a": "2"}));
+    }
+
+    #[test]
+    fn what_is_no_pair_is_refused() {
+        let error = pair("word").unwrap_err();
+        assert!(error.to_string().starts_with("\"word\" is no argument"));
+        let error = pair("a:=word").unwrap_err();
+        assert_eq!(error.to_string(), "a:=");
+    }
+}
