@@ -9,6 +9,7 @@ mod door;
 mod request;
 mod slot;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use futures_util::StreamExt as _;
@@ -104,9 +105,11 @@ impl Parent<'_> {
             return;
         };
         let (index, call) = calls.add(&self.call.id, request.name, request.arguments);
+        let has_left = AtomicBool::new(false);
         let outcome = {
             let hangs_up = async {
                 visitor.left().await;
+                has_left.store(true, Ordering::Relaxed);
                 stopper.raise(StopLevel::Stopping);
                 std::future::pending::<()>().await;
             };
@@ -119,7 +122,8 @@ impl Parent<'_> {
                 () = hangs_up => unreachable!("hanging up is never over"),
             }
         };
-        if !ended.is_stopping() {
+        // A tool that ended, or hung up, never learned what its call came to.
+        if !ended.is_stopping() && !has_left.into_inner() {
             calls.finish(index, &outcome);
         }
         let line = serde_json::to_vec(&outcome).expect("an outcome has only string keys");
