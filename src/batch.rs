@@ -130,6 +130,12 @@ fn warn_of_repeated_ids(calls: &[ToolCall], listener: &dyn Listener) {
 
 /// Prepares the calls of a group in order, then runs all that may run at the same time.
 async fn run_group(scope: Scope<'_>, batch: Batch<'_>, group: Range<usize>) -> Vec<Outcome> {
+    if matches!(batch.past, Past::None) {
+        // With a past, a call may be answered without its server.
+        let calls = batch.calls[group.clone()].iter();
+        let names = calls.map(|tool_call| tool_call.name.as_str());
+        scope.runner.registry.expect(names);
+    }
     let first = group.start;
     let mut outcomes: Vec<Option<Outcome>> = Vec::with_capacity(group.len());
     let mut ready = Vec::new();

@@ -106,6 +106,8 @@ impl Outcome {
 pub enum CallError {
     /// No such tool; never a guess.
     NotFound,
+    /// The MCP server that may have the tool could not be asked, for this reason.
+    ServerFailed(String),
     /// `prepareArguments` threw this.
     PrepareThrew(String),
     /// The arguments text was no JSON object, for this reason.
@@ -156,6 +158,7 @@ impl CallError {
             Self::PrepareThrew(message)
             | Self::SchemaBroken(message)
             | Self::HookFailed(message)
+            | Self::ServerFailed(message)
             | Self::CannotStart(message) => message.into(),
             Self::ArgumentsText(reason) => {
                 format!("Invalid arguments for tool \"{tool_name}\": {reason}").into()
@@ -369,7 +372,7 @@ pub fn accept<'v>(
 pub(crate) async fn prepare(scope: Scope<'_>, call: &ToolCall) -> Result<Ready, Box<Outcome>> {
     let prepared = async {
         stopped(scope)?;
-        let tool = look_up(scope, call)?;
+        let tool = look_up(scope, call).await?;
         let raw = prepare_arguments(scope, call, &tool).await?;
         let options = scope.runner.accept_options(&tool);
         let accepted = accept(&tool, call.arguments_error.as_deref(), &raw, &options)?;
@@ -413,9 +416,14 @@ fn stopped(scope: Scope<'_>) -> Result<(), CallError> {
     }
 }
 
-fn look_up(scope: Scope<'_>, call: &ToolCall) -> Result<Arc<Tool>, CallError> {
-    if let Some(tool) = scope.runner.registry.get(&call.name) {
-        return Ok(Arc::clone(tool));
+async fn look_up(scope: Scope<'_>, call: &ToolCall) -> Result<Arc<Tool>, CallError> {
+    let found = tokio::select! {
+        biased;
+        found = scope.runner.registry.find(&call.name) => found,
+        () = scope.stop.stopped() => return Err(CallError::Aborted),
+    };
+    if let Some(tool) = found.map_err(CallError::ServerFailed)? {
+        return Ok(tool);
     }
     let nearest = scope.runner.registry.nearest(&call.name);
     if !nearest.is_empty() {
@@ -539,7 +547,7 @@ fn cwd(tool: &Tool) -> PathBuf {
     let own = std::env::current_dir().unwrap_or_default();
     match &tool.executor {
         Executor::Program(program) => program.cwd().map_or(own.clone(), |cwd| own.join(cwd)),
-        Executor::Native(_) => own,
+        Executor::Native(_) | Executor::Mcp(_) => own,
     }
 }
 
@@ -619,19 +627,23 @@ async fn run_executor(
             partial_result: &partial_result,
         });
     };
+    let notice = |notice| scope.listener.notice(notice);
+    let invocation = Invocation {
+        tool_call_id: &call.id,
+        tool_name: &call.name,
+        timeout: scope.runner.options.timeout,
+        socket,
+        sandbox: tool.sandbox.as_ref(),
+        stop: scope.stop,
+        notice: &notice,
+    };
     match &tool.executor {
         Executor::Program(program) => {
-            let notice = |notice| scope.listener.notice(notice);
-            let invocation = Invocation {
-                tool_call_id: &call.id,
-                tool_name: &call.name,
-                timeout: scope.runner.options.timeout,
-                socket,
-                sandbox: tool.sandbox.as_ref(),
-                stop: scope.stop,
-                notice: &notice,
-            };
             let executed = program.execute(arguments, &invocation, &update).await;
+            executed.map_err(|Throw(message)| message)
+        }
+        Executor::Mcp(remote) => {
+            let executed = remote.execute(arguments, &invocation, &update).await;
             executed.map_err(|Throw(message)| message)
         }
         Executor::Native(execute) => {

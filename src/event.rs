@@ -195,6 +195,13 @@ pub enum Notice {
         /// The line.
         line: String,
     },
+    /// One line that an MCP server printed beside the protocol; may hold control characters.
+    ServerLine {
+        /// The server's name.
+        server: String,
+        /// The line, without its line break.
+        line: String,
+    },
     /// A sentence without a period: lowercase, what and where.
     Warning(String),
 }

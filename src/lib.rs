@@ -16,6 +16,7 @@ pub mod hook;
 pub mod journal;
 pub mod json;
 pub mod manifest;
+pub mod mcp;
 pub mod message;
 pub mod nested;
 pub mod past;

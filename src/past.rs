@@ -3,7 +3,6 @@
 use crate::call::{self, CallError, Outcome, Runner};
 use crate::journal::{BatchJournal, Recorded, RecordedOutcome, Recording};
 use crate::message::ToolCall;
-use crate::tool::Replay;
 
 /// Where the calls of a batch may be answered from without running them.
 #[derive(Debug, Clone, Copy, Default)]
@@ -69,9 +68,7 @@ fn answer_recorded(runner: &Runner, call: &ToolCall, recorded: Recorded) -> Opti
         Recorded::Nothing => None,
         Recorded::Outcome(recorded) => Some(replayed(runner, call, *recorded)),
         Recorded::OpenIntent { called_never } => {
-            let tool = runner.registry.get(&call.name);
-            let is_safe = tool.is_some_and(|tool| tool.replay == Replay::Safe);
-            if is_safe && !called_never {
+            if runner.registry.is_safe_to_replay(&call.name) && !called_never {
                 None
             } else {
                 Some(Outcome::refused(call, CallError::OutcomeUnknown))

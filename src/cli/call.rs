@@ -131,6 +131,7 @@ async fn by_hand(
         events_to_stdout: false,
     };
     let listeners = Listeners::new(&listening, &registry, signals.stopper())?;
+    registry.hear_servers(Listeners::hear(&listeners));
     let options = call::Options {
         timeout: args.timeout,
         withheld,
@@ -141,6 +142,7 @@ async fn by_hand(
     let outcome = &answered.outcomes[0];
     let line = serde_json::to_string(outcome).expect("an outcome has only string keys");
     let printed = listeners.suspend(|| print(&line, global.color));
+    runner.registry.close_servers().await;
     drop(runner);
     let _ = Listeners::finish(listeners);
     match printed {

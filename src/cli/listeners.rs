@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use pitool::event::{Event, Listener, Notice};
+use pitool::mcp::Hear;
 use pitool::registry::Registry;
 use pitool::stop::{StopLevel, Stopper};
 
@@ -69,6 +70,16 @@ impl Listeners {
             progress,
             styles,
         }))
+    }
+
+    /// Hears what MCP servers say, which may be after the end.
+    pub(crate) fn hear(listeners: &Arc<Self>) -> Hear {
+        let listeners = Arc::downgrade(listeners);
+        Arc::new(move |notice| {
+            if let Some(listeners) = listeners.upgrade() {
+                listeners.notice(notice);
+            }
+        })
     }
 
     /// Announces calls that will start.

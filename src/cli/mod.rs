@@ -13,6 +13,7 @@ mod output;
 mod plan;
 mod print;
 mod run;
+mod serve;
 mod signals;
 mod stdin;
 mod stdout;
@@ -61,6 +62,7 @@ enum Command {
     Call(call::Args),
     Declare(declare::Args),
     Run(run::Args),
+    Serve(serve::Args),
     Transcript(transcript::Args),
 }
 
@@ -120,6 +122,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
         Command::Call(args) => call::run(&args, &global),
         Command::Declare(args) => declare::run(&args, &global),
         Command::Run(args) => run::run(&args, &global),
+        Command::Serve(args) => serve::run(&args, &global),
         Command::Transcript(args) => transcript::run(&args, &global),
     }
 }

@@ -42,16 +42,24 @@ pub(crate) fn print(
 
 /// The arguments that the tool would get, and what would start.
 fn plan(runner: &Runner, tool_call: &ToolCall) -> Result<(Value, Value), CallError> {
-    let tool = runner
-        .registry
-        .get(&tool_call.name)
-        .ok_or(CallError::NotFound)?;
+    let Some(tool) = runner.registry.get(&tool_call.name) else {
+        // Which tools a server has is known only when it runs.
+        let server = runner.registry.server_of(&tool_call.name);
+        let server = server.ok_or(CallError::NotFound)?;
+        return Ok((
+            tool_call.arguments.clone(),
+            json!({"server": server.config().name}),
+        ));
+    };
     let options = runner.accept_options(tool);
     let arguments_error = tool_call.arguments_error.as_deref();
     let accepted = call::accept(tool, arguments_error, &tool_call.arguments, &options)?;
     let arguments = accepted.value.into_owned();
     let would_run = match &tool.executor {
         Executor::Native(_) => Value::Null,
+        Executor::Mcp(remote) => {
+            json!({"server": remote.client().config().name, "tool": remote.name()})
+        }
         Executor::Program(program) => {
             let invocation = Invocation {
                 tool_call_id: &tool_call.id,

@@ -198,6 +198,8 @@ async fn run_all(
     };
     let registry = Arc::new(loaded.registry);
     let listeners = Listeners::new(&args.listening(global), &registry, signals.stopper())?;
+    registry.hear_servers(Listeners::hear(&listeners));
+    let servers = Arc::clone(&registry);
     let mut session = Session {
         printer: Printer::new(args.output, args.to, global.color, &registry),
         runner: Runner::new(
@@ -215,6 +217,7 @@ async fn run_all(
         .await;
     let written = written.and_then(|()| session.printer.finish());
     drop(session);
+    servers.close_servers().await;
     let (events, events_file) = Listeners::finish(listeners);
     match written.and(events) {
         Ok(()) => {}

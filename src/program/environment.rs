@@ -17,7 +17,7 @@ pub(crate) const SOCKET: &str = "PITOOL_SOCKET";
 #[derive(Debug, Clone, Default)]
 pub(crate) struct EnvironmentTemplate {
     inherit: Inherit,
-    added: Vec<(String, Vec<Part>)>,
+    added: Vec<(String, VariableText)>,
 }
 
 /// How much of pitool's own environment a process gets.
@@ -27,6 +27,10 @@ pub(crate) enum Inherit {
     Short,
     All,
 }
+
+/// A text in which `${NAME}` and `${NAME:-default}` stand for variables of pitool's own environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct VariableText(Vec<Part>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
@@ -56,10 +60,8 @@ impl EnvironmentTemplate {
                 if value.contains('\0') {
                     return Err(wrong("a variable cannot hold a NUL"));
                 }
-                Ok((
-                    name.clone(),
-                    parts(value).map_err(|message| wrong(&message))?,
-                ))
+                let value = VariableText::parse(value).map_err(|message| wrong(&message))?;
+                Ok((name.clone(), value))
             })
             .collect::<Result<_, _>>()?;
         Ok(Self { inherit, added })
@@ -78,8 +80,9 @@ impl EnvironmentTemplate {
                 .filter(|(name, _)| is_passed(name))
                 .collect(),
         };
-        for (name, parts) in &self.added {
-            variables.insert(name.into(), value(name, parts)?);
+        for (name, text) in &self.added {
+            let user = format!("the tool's {name}");
+            variables.insert(name.into(), text.value(&user)?);
         }
         variables.extend(own.into_iter().map(|(name, value)| (name.into(), value)));
         Ok(variables)
@@ -96,61 +99,63 @@ fn pointer(name: &str) -> String {
     format!("/env/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
-/// Splits a value: `${NAME}` and `${NAME:-default}` stand for variables, everything else for itself.
-fn parts(value: &str) -> Result<Vec<Part>, String> {
-    let mut parts = Vec::new();
-    let mut rest = value;
-    while let Some(start) = rest.find("${") {
-        let inside = &rest[start + 2..];
-        let Some(end) = inside.find('}') else {
-            return Err("`${` without `}`".to_owned());
-        };
-        let (name, default) = match inside[..end].split_once(":-") {
-            Some((name, default)) => (name, Some(default.to_owned())),
-            None => (&inside[..end], None),
-        };
-        let is_name = !name.is_empty()
-            && !name.starts_with(|c: char| c.is_ascii_digit())
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        if !is_name {
-            return Err(format!(
-                "`${{{}}}` is not of the form ${{NAME}} or ${{NAME:-default}}",
-                &inside[..end]
-            ));
+impl VariableText {
+    /// Splits the text; what is no variable stands for itself.
+    pub(crate) fn parse(value: &str) -> Result<Self, String> {
+        let mut parts = Vec::new();
+        let mut rest = value;
+        while let Some(start) = rest.find("${") {
+            let inside = &rest[start + 2..];
+            let Some(end) = inside.find('}') else {
+                return Err("`${` without `}`".to_owned());
+            };
+            let (name, default) = match inside[..end].split_once(":-") {
+                Some((name, default)) => (name, Some(default.to_owned())),
+                None => (&inside[..end], None),
+            };
+            let is_name = !name.is_empty()
+                && !name.starts_with(|c: char| c.is_ascii_digit())
+                && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+            if !is_name {
+                return Err(format!(
+                    "`${{{}}}` is not of the form ${{NAME}} or ${{NAME:-default}}",
+                    &inside[..end]
+                ));
+            }
+            if start > 0 {
+                parts.push(Part::Literal(rest[..start].to_owned()));
+            }
+            parts.push(Part::Variable {
+                name: name.to_owned(),
+                default,
+            });
+            rest = &inside[end + 1..];
         }
-        if start > 0 {
-            parts.push(Part::Literal(rest[..start].to_owned()));
+        if !rest.is_empty() {
+            parts.push(Part::Literal(rest.to_owned()));
         }
-        parts.push(Part::Variable {
-            name: name.to_owned(),
-            default,
-        });
-        rest = &inside[end + 1..];
+        Ok(Self(parts))
     }
-    if !rest.is_empty() {
-        parts.push(Part::Literal(rest.to_owned()));
-    }
-    Ok(parts)
-}
 
-/// The value of the variable `of`; as in a shell, `:-` also replaces an empty value.
-fn value(of: &str, parts: &[Part]) -> Result<OsString, Throw> {
-    let mut value = OsString::new();
-    for part in parts {
-        match part {
-            Part::Literal(text) => value.push(text),
-            Part::Variable { name, default } => match (std::env::var_os(name), default) {
-                (Some(set), default) if !set.is_empty() || default.is_none() => value.push(set),
-                (_, Some(default)) => value.push(default),
-                (_, None) => {
-                    return Err(Throw(format!(
-                        "Environment variable {name} is not set; the tool's {of} is made from it"
-                    )));
-                }
-            },
+    /// What the text means now, for `user`; as in a shell, `:-` also replaces an empty value.
+    pub(crate) fn value(&self, user: &str) -> Result<OsString, Throw> {
+        let mut value = OsString::new();
+        for part in &self.0 {
+            match part {
+                Part::Literal(text) => value.push(text),
+                Part::Variable { name, default } => match (std::env::var_os(name), default) {
+                    (Some(set), default) if !set.is_empty() || default.is_none() => value.push(set),
+                    (_, Some(default)) => value.push(default),
+                    (_, None) => {
+                        return Err(Throw(format!(
+                            "Environment variable {name} is not set; {user} is made from it"
+                        )));
+                    }
+                },
+            }
         }
+        Ok(value)
     }
-    Ok(value)
 }
 
 #[cfg(test)]

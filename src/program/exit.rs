@@ -17,7 +17,8 @@ pub(crate) fn exit_failure(status: ExitStatus, ok_exit_codes: &[i32]) -> Option<
     }
 }
 
-fn signal_name(number: i32) -> String {
+/// The name of a signal, such as `SIGKILL`.
+pub(crate) fn signal_name(number: i32) -> String {
     const NAMES: [(Signal, &str); 20] = [
         (Signal::HUP, "SIGHUP"),
         (Signal::INT, "SIGINT"),

@@ -6,9 +6,9 @@
 
 mod capture;
 mod command;
-mod environment;
+pub(crate) mod environment;
 mod exit;
-mod group;
+pub(crate) mod group;
 mod interpreter;
 mod item;
 mod jq;
@@ -39,6 +39,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use self::command::Command;
+pub(crate) use self::exit::signal_name;
 use self::jq::{Filter, JqOutput};
 pub use self::manifest::{ProgramManifest, StdinManifest};
 use self::output::Output;
@@ -48,7 +49,7 @@ use crate::message::ToolResult;
 use crate::stop::Stop;
 
 /// What a call's message ends with when it was stopped.
-const ABORTED: &str = "Operation aborted";
+pub(crate) const ABORTED: &str = "Operation aborted";
 
 /// How long a hook or a preparation may take.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -311,6 +312,6 @@ fn reason(error: &io::Error) -> String {
     }
 }
 
-fn timed_out(who: &str, timeout: Duration) -> String {
+pub(crate) fn timed_out(who: &str, timeout: Duration) -> String {
     format!("{who} timed out after {} seconds", timeout.as_secs_f64())
 }

@@ -40,7 +40,7 @@ impl Ran {
     fn warnings(&self) -> Vec<&str> {
         let warnings = self.notices.iter().filter_map(|notice| match notice {
             Notice::Warning(text) => Some(text.as_str()),
-            Notice::ToolStderr { .. } => None,
+            Notice::ToolStderr { .. } | Notice::ServerLine { .. } => None,
         });
         warnings.collect()
     }
@@ -48,7 +48,7 @@ impl Ran {
     fn stderr_lines(&self) -> Vec<&str> {
         let lines = self.notices.iter().filter_map(|notice| match notice {
             Notice::ToolStderr { line, .. } => Some(line.as_str()),
-            Notice::Warning(_) => None,
+            Notice::Warning(_) | Notice::ServerLine { .. } => None,
         });
         lines.collect()
     }

@@ -1,4 +1,4 @@
-//! One manifest file: a tool or a hook, or all that is wrong with it.
+//! One manifest file: a tool, a hook or MCP servers, or all that is wrong with it.
 
 use std::path::Path;
 
@@ -6,10 +6,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::folder;
-use super::problem::Problem;
+use super::problem::{Problem, Severity};
 use crate::hook::{Hook, HookManifest};
 use crate::json::{self, JsonError};
 use crate::manifest::{self, Fault, Place};
+use crate::mcp::{self, ServerConfig, ServersManifest};
 use crate::tool::{Tool, ToolManifest};
 
 /// What a file defines.
@@ -19,6 +20,13 @@ pub(super) enum Definition {
     Tool(Box<Tool>),
     /// A hook.
     Hook(Hook),
+    /// MCP servers, and what is told of their file.
+    Servers {
+        /// In the order of the file.
+        servers: Vec<ServerConfig>,
+        /// Fields that are unknown here.
+        warnings: Vec<Problem>,
+    },
 }
 
 /// Reads the manifest at `path`; `home` is its folder, from the root.
@@ -34,6 +42,9 @@ pub(super) fn load(path: &Path, home: &Path) -> Result<Definition, Vec<Problem>>
         return file.tool(tool).map_err(|faults| file.problems(&faults));
     }
     let value = json::parse(text.as_bytes()).map_err(|error| vec![file.not_json(&error)])?;
+    if value.get("mcpServers").is_some() {
+        return file.servers(&value);
+    }
     let definition = if is_hook(&value) {
         file.examine(&value, File::hook)
     } else {
@@ -88,6 +99,24 @@ impl File<'_> {
         Ok(Definition::Hook(hook))
     }
 
+    /// The file may be shared with other clients, so a field that is unknown here is a warning only.
+    fn servers(&self, value: &Value) -> Result<Definition, Vec<Problem>> {
+        let (read, faults) = manifest::read::<ServersManifest>(self.text, value);
+        let Some(manifest) = read else {
+            return Err(self.problems(&faults));
+        };
+        let servers = manifest.into_servers(self.path, self.home);
+        let as_warning = |problem| Problem {
+            severity: Severity::Warning,
+            ..problem
+        };
+        let warnings = self.problems(&faults).into_iter().map(as_warning).collect();
+        match servers {
+            Ok(servers) => Ok(Definition::Servers { servers, warnings }),
+            Err(more) => Err(self.problems(&more)),
+        }
+    }
+
     /// From top to bottom.
     fn problems(&self, faults: &[Fault]) -> Vec<Problem> {
         let mut problems: Vec<Problem> = faults
@@ -121,5 +150,19 @@ pub(super) fn second_of_its_name(tool: &Tool, first: &Tool) -> Problem {
     match folder::read(&path) {
         Ok(text) => Problem::at(&path, Fault::new("/name", "").place(&text), message),
         Err(_) => Problem::of_file(&path, message),
+    }
+}
+
+/// The problem of the server `name` in the file `path`, whose tools would have the names of those of `first`.
+pub(super) fn second_server(path: &Path, name: &str, first: &ServerConfig) -> Problem {
+    let message = format!(
+        "{}; \"{}\" is in {}",
+        mcp::second_of_its_name(name, &first.name),
+        first.name,
+        first.source.display()
+    );
+    match folder::read(path) {
+        Ok(text) => Problem::of_fault(path, &text, &Fault::new(mcp::pointer(name), message)),
+        Err(_) => Problem::of_file(path, message),
     }
 }

@@ -7,6 +7,7 @@ use std::thread;
 use super::file::{self, Definition};
 use super::problem::{Problem, Severity};
 use super::{Registry, folder};
+use crate::mcp::ServerConfig;
 use crate::tool::Tool;
 
 /// From this many files on, threads share the work: before, starting one costs more than it saves.
@@ -58,6 +59,10 @@ impl Loaded {
             match definition {
                 Ok(Definition::Tool(tool)) => self.add_tool(*tool),
                 Ok(Definition::Hook(hook)) => self.registry.add_hook(hook),
+                Ok(Definition::Servers { servers, warnings }) => {
+                    self.problems.extend(warnings);
+                    self.add_servers(servers);
+                }
                 Err(problems) => self.problems.extend(problems),
             }
         }
@@ -70,6 +75,18 @@ impl Loaded {
                 .registry
                 .register(tool)
                 .expect("its name was free a line above"),
+        }
+    }
+}
+
+impl Loaded {
+    fn add_servers(&mut self, servers: Vec<ServerConfig>) {
+        for server in servers {
+            let (name, path) = (server.name.clone(), server.source.clone());
+            if let Err(first) = self.registry.add_server(server) {
+                let problem = file::second_server(&path, &name, first.config());
+                self.problems.push(problem);
+            }
         }
     }
 }

@@ -7,6 +7,7 @@ mod file;
 mod folder;
 mod load;
 mod problem;
+mod servers;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,6 +19,8 @@ use crate::tool::Tool;
 
 pub use load::Loaded;
 pub use problem::{Problem, Severity};
+pub use servers::ServerTools;
+use servers::Servers;
 
 /// A second tool of one name was refused; holds the name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +40,9 @@ pub struct Registry {
     tools: Vec<Arc<Tool>>,
     by_name: HashMap<String, usize>,
     hooks: Vec<Hook>,
+    servers: Servers,
+    /// Only tools with such names are known; absent means all.
+    only: Option<Vec<Pattern>>,
 }
 
 impl Registry {
@@ -50,10 +56,14 @@ impl Registry {
         if self.by_name.contains_key(tool.name()) {
             return Err(DuplicateName(tool.name().to_owned()));
         }
+        self.add(Arc::new(tool));
+        Ok(())
+    }
+
+    fn add(&mut self, tool: Arc<Tool>) {
         self.by_name
             .insert(tool.name().to_owned(), self.tools.len());
-        self.tools.push(Arc::new(tool));
-        Ok(())
+        self.tools.push(tool);
     }
 
     /// Adds a hook behind the others.
@@ -76,17 +86,26 @@ impl Registry {
         &self.hooks
     }
 
-    /// Keeps only the tools that one of the patterns matches. Hooks stay.
+    /// Keeps only the tools that one of the patterns matches. Hooks stay, and servers keep only such tools.
     pub fn retain(&mut self, patterns: &[Pattern]) {
         self.tools
             .retain(|tool| patterns.iter().any(|pattern| pattern.matches(tool.name())));
         let names = self.tools.iter().map(|tool| tool.name().to_owned());
         self.by_name = names.zip(0..).collect();
+        self.only = Some(patterns.to_vec());
+    }
+
+    fn is_wanted(&self, name: &str) -> bool {
+        let only = self.only.as_ref();
+        only.is_none_or(|patterns| patterns.iter().any(|pattern| pattern.matches(name)))
     }
 
     /// The names that look like `name`, the most alike first; at most three.
-    pub fn nearest(&self, name: &str) -> Vec<&str> {
-        nearest(name, self.tools.iter().map(|tool| tool.name()))
+    pub fn nearest(&self, name: &str) -> Vec<String> {
+        let of_servers = self.known_server_tools();
+        let all = self.tools.iter().chain(&of_servers);
+        let nearest = nearest(name, all.map(|tool| tool.name()));
+        nearest.into_iter().map(str::to_owned).collect()
     }
 }
 

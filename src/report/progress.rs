@@ -286,7 +286,7 @@ fn terminal_size() -> Size {
     })
 }
 
-/// `NAME ID: line` for a tool's stderr, `pitool: sentence` for a warning.
+/// `NAME ID: line` for a tool's stderr, `SERVER: line` for a server, `pitool: sentence` for a warning.
 pub(crate) fn notice_line(notice: &Notice, styles: &Styles) -> String {
     match notice {
         Notice::ToolStderr {
@@ -296,6 +296,10 @@ pub(crate) fn notice_line(notice: &Notice, styles: &Styles) -> String {
         } => {
             let origin = format!("{tool_name} {tool_call_id}:");
             let origin = sanitize::one_line(&origin).into_owned();
+            format!("{} {}", styles.dim.paint(origin), sanitize::lines(line))
+        }
+        Notice::ServerLine { server, line } => {
+            let origin = sanitize::one_line(&format!("{server}:")).into_owned();
             format!("{} {}", styles.dim.paint(origin), sanitize::lines(line))
         }
         Notice::Warning(sentence) => format!(
@@ -334,6 +338,11 @@ mod tests {
             line: "\u{1b}]0;title\u{7}\rdone".into(),
         };
         assert_eq!(line(stderr), "grep\\n call-1: \\x1b]0;title\\x07\\rdone");
+        let server = Notice::ServerLine {
+            server: "fs".into(),
+            line: "ready\u{7}".into(),
+        };
+        assert_eq!(line(server), "fs: ready\\x07");
         let warning = Notice::Warning("two calls have the id \"a\"".into());
         assert_eq!(
             line(warning),

@@ -2,6 +2,7 @@
 
 mod manifest;
 mod native;
+mod remote;
 
 use std::fmt;
 use std::future::Future;
@@ -21,6 +22,7 @@ use crate::schema::{Coercion, CompileError, Schema, UnknownArguments};
 
 pub(crate) use manifest::ToolManifest;
 pub use native::{Execution, NativeExecute, NativePrepare, Updates};
+pub use remote::RemoteTool;
 
 /// The part of a tool that a model sees.
 ///
@@ -123,6 +125,8 @@ pub enum Executor {
     Program(Arc<Program>),
     /// A function of the Rust program that uses this library.
     Native(NativeExecute),
+    /// A tool of an MCP server.
+    Mcp(RemoteTool),
 }
 
 impl fmt::Debug for Executor {
@@ -130,6 +134,7 @@ impl fmt::Debug for Executor {
         match self {
             Self::Program(program) => program.fmt(f),
             Self::Native(_) => f.write_str("Native"),
+            Self::Mcp(remote) => remote.fmt(f),
         }
     }
 }
@@ -179,6 +184,8 @@ pub struct Tool {
     pub executor: Executor,
     /// What runs before validation.
     pub prepare_arguments: Option<Prepare>,
+    /// What an MCP server says of its tool (`readOnlyHint` and the like): shown, never trusted.
+    pub annotations: Option<Value>,
     /// The manifest it comes from.
     pub source: Option<PathBuf>,
     cwd: PathBuf,
@@ -202,6 +209,7 @@ impl Tool {
             sandbox: None,
             executor,
             prepare_arguments: None,
+            annotations: None,
             source: None,
             cwd: PathBuf::new(),
             compiled_parameters: OnceLock::new(),
