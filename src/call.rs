@@ -373,7 +373,7 @@ pub(crate) async fn prepare(scope: Scope<'_>, call: &ToolCall) -> Result<Ready, 
     let prepared = async {
         stopped(scope)?;
         let tool = look_up(scope, call).await?;
-        let raw = prepare_arguments(scope, call, &tool).await?;
+        let raw = prepare_arguments(&tool, call, scope.listener, scope.stop).await?;
         let options = scope.runner.accept_options(&tool);
         let accepted = accept(&tool, call.arguments_error.as_deref(), &raw, &options)?;
         let (arguments, coercion) = (accepted.value.into_owned(), accepted.steps);
@@ -436,20 +436,23 @@ async fn look_up(scope: Scope<'_>, call: &ToolCall) -> Result<Arc<Tool>, CallErr
     Err(CallError::NotFound)
 }
 
-/// The arguments to judge: what `prepareArguments` made of them, else as sent.
-async fn prepare_arguments<'c>(
-    scope: Scope<'_>,
-    call: &'c ToolCall,
+/// The arguments to judge: what `prepareArguments` made of them, else as sent. A stop ends the preparation.
+pub async fn prepare_arguments<'c>(
     tool: &Tool,
+    call: &'c ToolCall,
+    listener: &dyn Listener,
+    stop: &Stop,
 ) -> Result<Cow<'c, Value>, CallError> {
     let answer = match &tool.prepare_arguments {
         None => return Ok(Cow::Borrowed(&call.arguments)),
         Some(Prepare::Native(prepare)) => prepare(call.arguments.clone()).await,
         Some(Prepare::Program(program)) => {
-            let notice = |notice| scope.listener.notice(notice);
-            let invocation = hook_invocation(call, scope.stop, &notice);
+            let notice = |notice| listener.notice(notice);
+            let invocation = hook_invocation(call, stop, &notice);
             let answer = program.answer(&call.arguments, &invocation).await;
-            stopped(scope)?;
+            if stop.is_stopping() {
+                return Err(CallError::Aborted);
+            }
             // No answer: the arguments stay as they are.
             answer
                 .map(|answer| answer.unwrap_or_else(|| call.arguments.clone()))

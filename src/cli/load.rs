@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use pitool::registry::{Loaded, Problem, Registry, Severity};
 
-use super::Global;
+use super::{Exit, Global};
 use crate::report::sanitize;
 use crate::report::style::Styles;
 
@@ -30,6 +30,26 @@ pub(crate) fn load(global: &Global) -> Loaded {
         let _ = stderr.write_all(text(problem, &styles).as_bytes());
     }
     loaded
+}
+
+/// The same for a command that does what it can with the tools that are right, and the exit code that the others
+/// call for.
+pub(crate) fn tolerant(global: &Global) -> (Registry, Exit) {
+    let loaded = load(global);
+    let exit = match loaded.unloadable() {
+        None => Exit::Ok,
+        Some(_) => Exit::NotUnderstood,
+    };
+    (loaded.registry, exit)
+}
+
+/// The same for a command that would answer wrongly without all tools.
+pub(crate) fn usable(global: &Global) -> anyhow::Result<Registry> {
+    let loaded = load(global);
+    match withheld(&loaded) {
+        None => Ok(loaded.registry),
+        Some(reason) => Err(anyhow::anyhow!(reason)),
+    }
 }
 
 /// `pitool: error: tools.d/search.json:4:3: unknown field "exekute"`, then the hint.

@@ -3,10 +3,12 @@
 //! A subcommand is a file of its own with its `Args` and its `run`, a variant of [`Command`] and one match arm.
 
 mod call;
+mod check;
 mod declare;
 mod duration;
 mod gate;
 mod ledger;
+mod list;
 mod listeners;
 mod load;
 mod output;
@@ -14,11 +16,12 @@ mod plan;
 mod print;
 mod run;
 mod serve;
+mod show;
 mod signals;
 mod stdin;
 mod stdout;
+mod timeline;
 mod transcript;
-#[expect(dead_code, reason = "the command that drives the pipeline lands next")]
 mod validate;
 
 use std::ffi::OsString;
@@ -27,6 +30,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
+use crate::report::sanitize;
 use crate::report::style::When;
 
 /// Runs the tool calls of an LLM agent from the shell.
@@ -60,10 +64,15 @@ pub(crate) struct Global {
 #[derive(Debug, Subcommand)]
 enum Command {
     Call(call::Args),
+    Check(check::Args),
     Declare(declare::Args),
+    List(list::Args),
     Run(run::Args),
     Serve(serve::Args),
+    Show(show::Args),
+    Timeline(timeline::Args),
     Transcript(transcript::Args),
+    Validate(validate::Args),
 }
 
 /// How the process ends. Precedence when several apply: signal, 2, `--terminate-code`, 1, 0.
@@ -120,15 +129,57 @@ fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
     let Cli { global, command } = cli;
     match command {
         Command::Call(args) => call::run(&args, &global),
+        Command::Check(args) => check::run(&args, &global),
         Command::Declare(args) => declare::run(&args, &global),
+        Command::List(args) => list::run(&args, &global),
         Command::Run(args) => run::run(&args, &global),
         Command::Serve(args) => serve::run(&args, &global),
+        Command::Show(args) => show::run(&args, &global),
+        Command::Timeline(timeline::Args {}) => timeline::run(),
         Command::Transcript(args) => transcript::run(&args, &global),
+        Command::Validate(args) => validate::run(&args, &global),
     }
 }
 
-/// `pitool: outermost: cause`.
-fn print_error(error: &anyhow::Error) {
+/// Tells of something that does not keep the command from going on. The sentence must be safe to show.
+fn complain(sentence: &str) {
     // Nobody is left to tell when stderr is gone.
-    let _ = writeln!(std::io::stderr(), "pitool: {error:#}");
+    let _ = writeln!(std::io::stderr(), "pitool: {sentence}");
 }
+
+/// `pitool: outermost: cause`, then the hint of the innermost error that has one. Names of files and tools may hold
+/// anything.
+fn print_error(error: &anyhow::Error) {
+    let mut text = format!("pitool: {}\n", sanitize::lines(&format!("{error:#}")));
+    let mut chain = error.chain();
+    if let Some(hinted) = chain.find_map(|cause| cause.downcast_ref::<Hinted>()) {
+        text.push_str(&format!("hint: {}\n", sanitize::lines(&hinted.hint)));
+    }
+    // Nobody is left to tell when stderr is gone.
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+/// An error with the advice that belongs to it, printed as a `hint:` line.
+#[derive(Debug)]
+pub(crate) struct Hinted {
+    message: String,
+    hint: String,
+}
+
+impl Hinted {
+    /// An error of that message; `hint` says what to do.
+    pub(crate) fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            hint: hint.into(),
+        }
+    }
+}
+
+impl std::fmt::Display for Hinted {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Hinted {}

@@ -8,11 +8,6 @@
 //! Text of tools is shown through [`sanitize`], whether the stream is a terminal or not: logs end up on terminals too.
 //! JSON keeps its data.
 
-#![allow(
-    dead_code,
-    reason = "the commands that use these renderers land one by one"
-)]
-
 pub(crate) mod card;
 pub(crate) mod lines;
 pub(crate) mod pretty;

@@ -50,9 +50,7 @@ pub(crate) struct Styles {
     pub(crate) key: Look,
     /// A JSON string.
     pub(crate) string: Look,
-    /// A JSON number.
-    pub(crate) number: Look,
-    /// `true`, `false` and `null`.
+    /// `true`, `false` and `null`; numbers have no look of their own.
     pub(crate) literal: Look,
 }
 
@@ -68,7 +66,6 @@ impl Styles {
             dim: Look(Style::new().dimmed()),
             key: Look(Style::new().cyan()),
             string: Look(Style::new().green()),
-            number: Look(Style::new()),
             literal: Look(Style::new().magenta()),
         }
     }
@@ -141,7 +138,6 @@ mod tests {
     #[test]
     fn plain_looks_add_nothing() {
         assert_eq!(Styles::default().error.paint("x").to_string(), "x");
-        assert_eq!(Styles::colored().number.paint("1").to_string(), "1");
         assert_ne!(Styles::colored().error.paint("x").to_string(), "x");
     }
 }

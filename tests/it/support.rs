@@ -120,14 +120,26 @@ impl Test {
         self
     }
 
+    /// The command as it stands, to start it otherwise.
+    pub(crate) fn command(&mut self) -> &mut Command {
+        &mut self.command
+    }
+
     /// Starts it, with stdin written and closed; the caller waits.
     pub(crate) fn spawn(&mut self) -> Child {
+        self.spawn_with_stderr(Stdio::piped())
+    }
+
+    /// The same with a stderr of the caller's.
+    pub(crate) fn spawn_with_stderr(&mut self, stderr: Stdio) -> Child {
         let command = &mut self.command;
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+            .stderr(stderr);
         let mut child = command.spawn().unwrap();
+        // The command keeps what it hands out; a terminal must only be held by who runs on it.
+        command.stderr(Stdio::null());
         let (mut pipe, stdin) = (child.stdin.take().unwrap(), std::mem::take(&mut self.stdin));
         // A program that does not read must not block the test.
         std::thread::spawn(move || pipe.write_all(&stdin));
