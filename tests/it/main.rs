@@ -4,6 +4,7 @@ mod agent_loop;
 mod declare;
 mod formats;
 mod hooks;
+mod hostile;
 mod journal;
 mod look;
 mod mcp;

@@ -102,6 +102,13 @@ impl Test {
         self
     }
 
+    /// Makes a file that is there a program.
+    pub(crate) fn executable(self, path: &str) -> Self {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(self.folder().join(path), mode).unwrap();
+        self
+    }
+
     /// What stands on stdin.
     pub(crate) fn stdin(mut self, stdin: impl Into<Vec<u8>>) -> Self {
         self.stdin = stdin.into();
