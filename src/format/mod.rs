@@ -1,8 +1,9 @@
 //! Providers' messages: how each API writes calls, takes results and declares tools.
 //!
-//! One file per format, one line in [`Format::wire`]. Reading goes from a stream ([`Input`]) over documents
+//! One file per format, one line in `Format::wire`. Reading goes from a stream ([`Input`]) over documents
 //! ([`Document`]: one message, an array, a session file) to turns ([`Turn`]: the calls of one assistant message);
-//! [`encode`] writes the answers. Nothing here runs a tool.
+//! [`encode`] writes the answers. A whole transcript is a [`Conversation`], which [`lint()`] and [`repair()`] look at;
+//! [`declare`] tells an API of the tools. Nothing here runs a tool.
 
 mod answer;
 mod anthropic;

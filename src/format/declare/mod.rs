@@ -237,7 +237,11 @@ fn openai_parameters(tool: &Tool, strictness: Strictness, report: &mut Report) -
     };
     let schema = root::without_unions(modern_parameters(tool, report), report);
     if wants_strict {
-        match strict::strict(&schema) {
+        match strict::strict(
+            &schema,
+            tool.coerce,
+            root::reach(&tool.declaration.parameters),
+        ) {
             Ok((schema, left_out)) => {
                 for reason in left_out {
                     report.note("strict-keyword", &reason.path, reason.message);

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Report;
+use super::strict::Reach;
 use super::walk::{target, texts};
 
 /// Makes the root an object schema.
@@ -30,6 +31,18 @@ pub(super) fn as_object(schema: Value, report: &mut Report) -> Value {
     keywords.shift_remove("type");
     object.extend(keywords);
     Value::Object(object)
+}
+
+/// How the properties of the root, as it is made here, stood in the schema as it was written.
+pub(super) fn reach(parameters: &Value) -> Reach {
+    let has = |keyword| parameters.get(keyword).is_some();
+    if has("allOf") || has("anyOf") || has("oneOf") {
+        Reach::Union
+    } else if has("$ref") {
+        Reach::Reference
+    } else {
+        Reach::Direct
+    }
 }
 
 /// A `$ref` at the root is replaced by what it names; beside it, the root's own keywords win.

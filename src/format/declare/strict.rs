@@ -6,6 +6,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::schema::Coercion;
+
 use super::walk::{map_subschemas, step, target, texts};
 
 /// Why a schema is not strict, or what had to be left out to make it so.
@@ -16,15 +18,32 @@ pub(super) struct Reason {
     pub(super) message: String,
 }
 
-/// The strict form of a schema and what it leaves out, or why there is none.
-pub(super) fn strict(schema: &Value) -> Result<(Value, Vec<Reason>), Vec<Reason>> {
+/// How a place of the schema is reached from its root, which decides whether coercion drops optional nulls there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// By properties and items alone.
+    Direct,
+    /// Through a `$ref`, which only `extended` coercion follows.
+    Reference,
+    /// Through `anyOf` or its like, where no coercion drops nulls.
+    Union,
+}
+
+/// The strict form of a schema and what it leaves out, or why there is none. `coercion` is what calls of the tool go
+/// through, and `reach` is how the root of the schema stood to the one that was written.
+pub(super) fn strict(
+    schema: &Value,
+    coercion: Coercion,
+    reach: Reach,
+) -> Result<(Value, Vec<Reason>), Vec<Reason>> {
     let mut conversion = Conversion {
         root: schema,
+        coercion,
         refused: Vec::new(),
         left_out: Vec::new(),
         properties: 0,
     };
-    let strict = conversion.node("", schema.clone());
+    let strict = conversion.node("", schema.clone(), reach);
     conversion.check_limits(&strict);
     if conversion.refused.is_empty() {
         Ok((strict, conversion.left_out))
@@ -35,6 +54,7 @@ pub(super) fn strict(schema: &Value) -> Result<(Value, Vec<Reason>), Vec<Reason>
 
 struct Conversion<'s> {
     root: &'s Value,
+    coercion: Coercion,
     refused: Vec<Reason>,
     left_out: Vec<Reason>,
     properties: usize,
@@ -101,6 +121,8 @@ const FORMATS: [&str; 9] = [
     "time",
     "uuid",
 ];
+const NULL_STAYS: &str = "strict schemas have no optional properties, and a null in its place would not be dropped \
+    again here; require it, or let it be null";
 const MAX_LEVELS: usize = 10;
 const MAX_PROPERTIES: usize = 5_000;
 
@@ -119,7 +141,7 @@ impl Conversion<'_> {
         });
     }
 
-    fn node(&mut self, path: &str, schema: Value) -> Value {
+    fn node(&mut self, path: &str, schema: Value, reach: Reach) -> Value {
         let Value::Object(mut keywords) = schema else {
             self.refuse(
                 path,
@@ -127,29 +149,36 @@ impl Conversion<'_> {
             );
             return schema;
         };
-        self.unite(path, &mut keywords);
+        let reach = if self.unite(path, &mut keywords) {
+            Reach::Union
+        } else {
+            reach
+        };
         self.sort_keywords(path, &mut keywords);
         if keywords.contains_key("$ref") {
             return self.reference(path, keywords);
         }
         self.give_type(path, &mut keywords);
         if allows(&keywords, "object") {
-            self.object(path, &mut keywords);
+            self.object(path, &mut keywords, reach);
         }
         if allows(&keywords, "array") && !keywords.contains_key("items") {
             self.refuse(path, "strict schemas have to say the items of an array");
         }
-        let keywords = map_subschemas(keywords, path, &mut |at, schema| {
-            if at == step(path, "additionalProperties") {
-                return schema;
-            }
-            self.node(at, schema)
+        let keywords = map_subschemas(keywords, path, &mut |at, schema| match at[path.len() + 1..]
+            .split('/')
+            .next()
+        {
+            Some("additionalProperties") => schema,
+            Some("properties" | "items") => self.node(at, schema, reach),
+            Some("$defs" | "definitions") => self.node(at, schema, Reach::Reference),
+            _ => self.node(at, schema, Reach::Union),
         });
         Value::Object(keywords)
     }
 
-    /// `oneOf` is `anyOf` for a model, and `allOf` of one is that one.
-    fn unite(&mut self, path: &str, keywords: &mut Map<String, Value>) {
+    /// `oneOf` is `anyOf` for a model, and `allOf` of one is that one; whether it was.
+    fn unite(&mut self, path: &str, keywords: &mut Map<String, Value>) -> bool {
         if let Some(branches) = keywords.shift_remove("oneOf") {
             if keywords.contains_key("anyOf") {
                 self.refuse(
@@ -165,10 +194,13 @@ impl Conversion<'_> {
         };
         let is_disjoint =
             |only: &Map<String, Value>| only.keys().all(|keyword| !keywords.contains_key(keyword));
-        if let Some(only) = only.filter(is_disjoint) {
+        let only = only.filter(is_disjoint);
+        let is_merged = only.is_some();
+        if let Some(only) = only {
             keywords.shift_remove("allOf");
             keywords.extend(only);
         }
+        is_merged
     }
 
     fn sort_keywords(&mut self, path: &str, keywords: &mut Map<String, Value>) {
@@ -250,7 +282,7 @@ impl Conversion<'_> {
     }
 
     /// Closes an object and requires all its properties.
-    fn object(&mut self, path: &str, keywords: &mut Map<String, Value>) {
+    fn object(&mut self, path: &str, keywords: &mut Map<String, Value>, reach: Reach) {
         match keywords.get("additionalProperties") {
             None | Some(Value::Bool(false)) => {}
             Some(_) => self.refuse(
@@ -285,12 +317,29 @@ impl Conversion<'_> {
         }
         for (name, schema) in properties.iter_mut() {
             if !required.contains(name) {
+                if !self.null_is_harmless(schema, reach) {
+                    let path = step(&step(path, "properties"), name);
+                    self.refuse(&path, NULL_STAYS);
+                }
                 *schema = nullable(schema.take());
             }
         }
         let names: Vec<Value> = properties.keys().map(|name| name.as_str().into()).collect();
         keywords.insert("required".to_owned(), names.into());
         keywords.insert("additionalProperties".to_owned(), false.into());
+    }
+
+    /// Whether the tool sees the same if an optional property of this schema is sent as null instead of not at all.
+    fn null_is_harmless(&self, schema: &Value, reach: Reach) -> bool {
+        let Value::Object(keywords) = schema else {
+            return true;
+        };
+        let is_dropped = match self.coercion {
+            Coercion::Off => false,
+            Coercion::Standard => reach == Reach::Direct && !keywords.contains_key("$ref"),
+            Coercion::Extended => reach != Reach::Union,
+        };
+        is_dropped || allows(keywords, "null") || accepts_null(keywords)
     }
 
     fn check_limits(&mut self, schema: &Value) {

@@ -1,6 +1,8 @@
-use serde_json::{Value, json};
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
 
 use crate::message::ToolResult;
+use crate::schema::{AcceptOptions, Coercion, Schema};
 use crate::tool::Declaration;
 
 use super::*;
@@ -346,21 +348,68 @@ fn strict_schemas_leave_out_what_only_narrows() {
     );
 }
 
-#[test]
-fn strict_schemas_take_recursion_and_unions() {
-    let schema = json!({"type": "object", "properties": {
+/// A tree, and a union that requires all of its properties.
+fn tree_and_union() -> Value {
+    json!({"type": "object", "properties": {
         "t": {"$ref": "#/$defs/t", "description": "a tree"},
         "u": {"oneOf": [{"type": "string"}, {"type": "integer"}]},
     }, "required": ["t", "u"], "$defs": {"t": {"type": "object", "properties": {
-        "next": {"$ref": "#/$defs/t"}}}}});
-    strict_case(
-        schema,
-        &json!({"type": "object", "properties": {
+        "next": {"$ref": "#/$defs/t"}}}}})
+}
+
+#[test]
+fn strict_schemas_take_recursion_and_unions() {
+    let mut tool = Tool::native(
+        tool("echo", tree_and_union()).declaration.clone(),
+        |_| async { Ok(ToolResult::default()) },
+    );
+    tool.coerce = Coercion::Extended;
+    let declared = declare(&[Arc::new(tool)], Format::Openai, Strictness::WherePossible);
+    let function = &declared.tools[0]["function"];
+    assert_eq!(function["strict"], true, "{:?}", declared.findings);
+    assert_eq!(
+        function["parameters"].to_string(),
+        json!({"type": "object", "properties": {
             "t": {"description": "a tree", "anyOf": [{"$ref": "#/$defs/t"}]},
             "u": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
         }, "required": ["t", "u"], "$defs": {"t": {"type": "object", "properties": {
             "next": {"anyOf": [{"$ref": "#/$defs/t"}, {"type": "null"}]}}, "required": ["next"],
-            "additionalProperties": false}}, "additionalProperties": false}),
+            "additionalProperties": false}}, "additionalProperties": false})
+        .to_string()
+    );
+}
+
+#[test]
+fn a_null_that_coercion_would_not_drop_is_never_asked_for() {
+    not_strict_case(tree_and_union(), &["/$defs/t/properties/next not-strict"]);
+    let referring = json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}},
+        "$defs": {"a": {"type": "string"}}});
+    not_strict_case(referring, &["/properties/a not-strict"]);
+    let branch = json!({"type": "object", "properties": {"b": {"type": "string"}}});
+    let in_union = json!({"type": "object", "properties": {"a": {"anyOf": [branch, {"type": "string"}]}},
+        "required": ["a"]});
+    not_strict_case(in_union, &["/properties/a/anyOf/0/properties/b not-strict"]);
+    let at_root = json!({"$ref": "#/$defs/r", "$defs": {"r": branch}});
+    let tools = [tool("echo", at_root)];
+    let declared = declare(&tools, Format::Openai, Strictness::WherePossible);
+    assert_eq!(declared.tools[0]["function"].get("strict"), None);
+    let mut unrepaired = Tool::native(tool("echo", branch).declaration.clone(), |_| async {
+        Ok(ToolResult::default())
+    });
+    unrepaired.coerce = Coercion::Off;
+    let declared = declare(
+        &[Arc::new(unrepaired)],
+        Format::Openai,
+        Strictness::WherePossible,
+    );
+    assert_eq!(found(&declared), ["/properties/b not-strict"]);
+    strict_case(
+        json!({"type": "object", "properties": {"a": {"anyOf": [
+            {"type": "object", "properties": {"b": {"type": ["string", "null"]}}}, {"type": "null"}]}}}),
+        &json!({"type": "object", "properties": {"a": {"anyOf": [
+            {"type": "object", "properties": {"b": {"type": ["string", "null"]}}, "required": ["b"],
+                "additionalProperties": false}, {"type": "null"}]}},
+            "required": ["a"], "additionalProperties": false}),
         &[],
     );
 }
@@ -469,4 +518,110 @@ fn mcp_shows_labels_and_output_schemas_of_objects() {
     assert_eq!(declared.tools[0]["title"], "Echo");
     assert_eq!(declared.tools[0]["outputSchema"], json!({"type": "object"}));
     assert_eq!(declared.findings, []);
+}
+
+/// A schema of the kinds that strict schemas have.
+fn any_schema() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(json!({"type": "string"})),
+        Just(json!({"type": "integer"})),
+        Just(json!({"type": ["boolean", "null"]})),
+        Just(json!({"enum": ["x", "y"]})),
+        Just(json!({"$ref": "#/$defs/d"})),
+    ];
+    leaf.prop_recursive(3, 16, 3, |inner| {
+        prop_oneof![
+            inner
+                .clone()
+                .prop_map(|items| json!({"type": "array", "items": items})),
+            prop::collection::vec(inner.clone(), 1..3)
+                .prop_map(|branches| json!({"anyOf": branches})),
+            any_object(inner),
+        ]
+    })
+}
+
+/// An object with some of its properties required.
+fn any_object(inner: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> {
+    prop::collection::vec((inner, any::<bool>()), 1..3).prop_map(|members| {
+        let names = ["a", "b", "c"];
+        let required: Vec<&str> = names
+            .iter()
+            .zip(&members)
+            .filter(|(_, (_, is_required))| *is_required)
+            .map(|(name, _)| *name)
+            .collect();
+        let properties: Map<String, Value> = names
+            .iter()
+            .zip(&members)
+            .map(|(name, (schema, _))| ((*name).to_owned(), schema.clone()))
+            .collect();
+        json!({"type": "object", "properties": properties, "required": required})
+    })
+}
+
+/// What a model that is held to a strict schema may send; `choices` decides among the possible.
+fn sample(root: &Value, schema: &Value, choices: &mut impl FnMut(usize) -> usize) -> Value {
+    if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
+        return sample(root, walk::target(root, reference).unwrap(), choices);
+    }
+    for key in ["anyOf", "enum"] {
+        if let Some(Value::Array(list)) = schema.get(key) {
+            let chosen = &list[choices(list.len())];
+            return if key == "enum" {
+                chosen.clone()
+            } else {
+                sample(root, chosen, choices)
+            };
+        }
+    }
+    let kinds = match &schema["type"] {
+        Value::Array(kinds) => kinds.clone(),
+        kind => vec![kind.clone()],
+    };
+    match kinds[choices(kinds.len())].as_str().unwrap() {
+        "object" => {
+            let properties = schema["properties"].as_object().unwrap();
+            let members = properties
+                .iter()
+                .map(|(name, schema)| (name.clone(), sample(root, schema, choices)));
+            Value::Object(members.collect())
+        }
+        "array" => json!([sample(root, &schema["items"], choices)]),
+        "string" => json!("text"),
+        "integer" => json!(7),
+        "boolean" => json!(true),
+        _ => Value::Null,
+    }
+}
+
+proptest! {
+    /// Whatever a model may send under a strict schema, the tool accepts it, and coercion loses nothing of it.
+    #[test]
+    fn strict_answers_mean_what_the_schema_says(
+        object in any_object(any_schema()),
+        definition in any_object(Just(json!({"type": "integer"}))),
+        seed in any::<u64>(),
+    ) {
+        let mut parameters = object;
+        parameters["$defs"] = json!({"d": definition});
+        let tools = [tool("echo", parameters.clone())];
+        let declared = declare(&tools, Format::Openai, Strictness::WherePossible);
+        let function = &declared.tools[0]["function"];
+        prop_assume!(function["strict"] == true);
+        let strict = &function["parameters"];
+        let mut state = seed;
+        let mut choices = |count: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            usize::try_from(state >> 33).unwrap() % count
+        };
+        let sent = sample(strict, strict, &mut choices);
+        let schema = Schema::compile(&parameters).unwrap();
+        let accepted = schema.accept(&sent, &AcceptOptions::default());
+        let accepted = accepted.map_err(|rejected| TestCaseError::fail(format!(
+            "{sent} under {parameters}: {:?}", rejected.violations
+        )))?;
+        let is_lossy = accepted.steps.iter().any(|step| step.lossy);
+        prop_assert!(!is_lossy, "{} under {} became {}", sent, parameters, accepted.value);
+    }
 }
