@@ -68,7 +68,7 @@ pub async fn run(
                 call: tool_call,
                 replayed: false,
             });
-            let outcome = call::not_executed(tool_call, &reason);
+            let outcome = call::not_executed(runner, tool_call, &reason);
             emit_end(listener, &outcome);
             answers.add(vec![outcome]);
         }
@@ -224,7 +224,7 @@ async fn run_one(
     };
     let slot = tokio::select! {
         biased;
-        () = scope.stop.stopped() => return call::aborted(tool_call, ready),
+        () = scope.stop.stopped() => return call::aborted(scope, tool_call, ready),
         slot = turn => slot,
     };
     let standing = Standing {

@@ -76,11 +76,16 @@ pub(crate) async fn execute(
         Ok(host) => host,
         Err(error) => {
             let reason = format!("it cannot be given a way to call tools: {error}");
-            return call::refused(call, ready, CallError::NotExecuted(reason));
+            return call::refused(scope, call, ready, CallError::NotExecuted(reason));
         }
     };
     if let Err(error) = standing.intent(call, ready.tool.replay).await {
-        return call::refused(call, ready, CallError::NotExecuted(error.to_string()));
+        return call::refused(
+            scope,
+            call,
+            ready,
+            CallError::NotExecuted(error.to_string()),
+        );
     }
     let executed = match host {
         None => call::run(scope, call, &ready, None).await,

@@ -47,7 +47,7 @@ impl<'a> Past<'a> {
             Self::Journal(journal) => {
                 let recorded = journal.recorded(position);
                 recorded.map_or_else(
-                    |error| Some(call::not_executed(call, &error.to_string())),
+                    |error| Some(call::not_executed(runner, call, &error.to_string())),
                     |recorded| answer_recorded(runner, call, recorded),
                 )
             }
@@ -55,8 +55,8 @@ impl<'a> Past<'a> {
                 let recorded = recording.outcome(&call.name, &call.arguments);
                 Some(match recorded {
                     Ok(Some(recorded)) => replayed(runner, call, recorded),
-                    Ok(None) => Outcome::refused(call, CallError::NotRecorded),
-                    Err(error) => call::not_executed(call, &error.to_string()),
+                    Ok(None) => Outcome::refused(runner, call, CallError::NotRecorded),
+                    Err(error) => call::not_executed(runner, call, &error.to_string()),
                 })
             }
         }
@@ -71,7 +71,7 @@ fn answer_recorded(runner: &Runner, call: &ToolCall, recorded: Recorded) -> Opti
             if runner.registry.is_safe_to_replay(&call.name) && !called_never {
                 None
             } else {
-                Some(Outcome::refused(call, CallError::OutcomeUnknown))
+                Some(Outcome::refused(runner, call, CallError::OutcomeUnknown))
             }
         }
     }

@@ -150,7 +150,7 @@ fn of_problem(problem: &Problem) -> Finding {
         column: problem.column,
         tool: None,
         message: problem.message.clone(),
-        hint: problem.hint.clone(),
+        hint: problem.hint.as_deref().map(str::to_owned),
     }
 }
 

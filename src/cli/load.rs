@@ -3,6 +3,7 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 
+use pitool::call::Profile;
 use pitool::registry::{Loaded, Problem, Registry, Severity};
 
 use super::{Exit, Global};
@@ -22,12 +23,23 @@ pub(crate) fn folders(global: &Global) -> Vec<PathBuf> {
 
 /// Loads the folders and tells on stderr what is wrong with them.
 pub(crate) fn load(global: &Global) -> Loaded {
+    load_for(Profile::Pi, global)
+}
+
+/// Loads the folders and tells on stderr, in the words of a profile, what is wrong with them.
+pub(crate) fn load_for(profile: Profile, global: &Global) -> Loaded {
     let loaded = Registry::load(&folders(global));
     let mut stderr = std::io::stderr().lock();
     let styles = Styles::of_stream(global.color, stderr.is_terminal());
     for problem in &loaded.problems {
         // Nobody is left to tell when stderr is gone.
-        let _ = stderr.write_all(text(problem, &styles).as_bytes());
+        let text = match (profile, &problem.repeats) {
+            (Profile::Course, Some(name)) => {
+                format!("Tool 已存在：{}\n", sanitize::one_line(name))
+            }
+            _ => text(problem, &styles),
+        };
+        let _ = stderr.write_all(text.as_bytes());
     }
     loaded
 }

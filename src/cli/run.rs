@@ -101,6 +101,10 @@ pub(crate) struct Args {
     #[arg(long)]
     deny_lossy: bool,
 
+    /// Whose rules hold: pi's, or those of a strict teaching executor
+    #[arg(long, value_name = "WHOSE", value_enum, default_value_t)]
+    profile: Profile,
+
     /// Make a result that breaks its tool's outputSchema an error
     #[arg(long)]
     strict_output: bool,
@@ -134,6 +138,25 @@ enum Mode {
     Parallel,
     /// One after the other
     Sequential,
+}
+
+/// The option of that name, for [`call::Profile`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum Profile {
+    /// Those of the pi agent
+    #[default]
+    Pi,
+    /// No coercion, unknown arguments dropped, every failure in one shape
+    Course,
+}
+
+impl From<Profile> for call::Profile {
+    fn from(profile: Profile) -> Self {
+        match profile {
+            Profile::Pi => Self::Pi,
+            Profile::Course => Self::Course,
+        }
+    }
 }
 
 /// The option of that name, for [`Coercion`].
@@ -279,6 +302,7 @@ impl Args {
                 OutputCheck::Warn
             },
             withheld,
+            profile: self.profile.into(),
             gate,
         }
     }

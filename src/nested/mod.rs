@@ -142,7 +142,7 @@ impl Parent<'_> {
             ..self.scope
         };
         if let Err(error) = self.admit(call) {
-            return Outcome::refused(call, error);
+            return Outcome::refused(scope.runner, call, error);
         }
         let ready = match call::prepare(scope, call).await {
             Ok(ready) => ready,
@@ -153,12 +153,12 @@ impl Parent<'_> {
             Ok(ticket) => ticket,
             Err(Deadlock { file }) => {
                 let error = CallError::Deadlock(file.display().to_string());
-                return Outcome::refused(call, error);
+                return Outcome::refused(scope.runner, call, error);
             }
         };
         tokio::select! {
             biased;
-            () = stop.stopped() => return call::aborted(call, ready),
+            () = stop.stopped() => return call::aborted(scope, call, ready),
             () = self.standing.slot.lend_while(ticket.ready()) => {}
         }
         execute::execute(scope, call, ready, Some(ticket), self.standing.nested()).await

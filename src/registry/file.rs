@@ -147,9 +147,13 @@ pub(super) fn second_of_its_name(tool: &Tool, first: &Tool) -> Problem {
         first.display()
     );
     // Read a second time, as the texts of files without a fault are not kept.
-    match folder::read(&path) {
+    let problem = match folder::read(&path) {
         Ok(text) => Problem::at(&path, Fault::new("/name", "").place(&text), message),
         Err(_) => Problem::of_file(&path, message),
+    };
+    Problem {
+        repeats: Some(tool.name().into()),
+        ..problem
     }
 }
 

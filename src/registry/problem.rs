@@ -34,9 +34,12 @@ pub struct Problem {
     pub message: String,
     /// What was probably meant, or what to do.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub hint: Option<String>,
+    pub hint: Option<Box<str>>,
     /// How bad it is.
     pub severity: Severity,
+    /// The tool that is defined a second time, if that is the problem.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<Box<str>>,
 }
 
 impl Problem {
@@ -49,6 +52,7 @@ impl Problem {
             message: message.into(),
             hint: None,
             severity: Severity::Error,
+            repeats: None,
         }
     }
 
@@ -64,7 +68,7 @@ impl Problem {
     /// An error in a manifest whose text is `text`.
     pub(crate) fn of_fault(file: &Path, text: &str, fault: &Fault) -> Self {
         Self {
-            hint: fault.hint.clone(),
+            hint: fault.hint.as_deref().map(Into::into),
             ..Self::at(file, fault.place(text), fault.full_message())
         }
     }
@@ -72,7 +76,7 @@ impl Problem {
     /// The same problem, with advice.
     pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {
         Self {
-            hint: Some(hint.into()),
+            hint: Some(hint.into().into_boxed_str()),
             ..self
         }
     }
