@@ -16,14 +16,18 @@ use super::endless::endless;
 use super::evaluated;
 use super::node::{Arena, Condition, Keywords, Members, Node, NodeId, Reference};
 use super::number::{compare, is_multiple};
+use super::stack;
 use super::union::{Tag, declared_keys};
 use crate::json::{self, number_text};
 
 /// How many violations are told at most; only schemas that repeat themselves at every level have more.
 const MOST: usize = 100_000;
 
-/// How many nodes the walk may stand in at a time; a guard for the stack, far beyond what arguments may be nested.
-const DEEPEST: usize = 2048;
+/// How many nodes the walk may stand in at a time for each level of the value; a guard for the stack.
+const NODES_PER_LEVEL: usize = 16;
+
+/// How many nodes may judge one value one below the other; a guard for the time, as each has a validator of its own.
+const MOST_IN_PLACE: usize = 64;
 
 /// Whether a node accepts a value.
 pub(super) type Accepts<'a> = &'a dyn Fn(NodeId, &Value) -> bool;
@@ -37,7 +41,8 @@ pub(super) fn explain(arena: &Arena, value: &Value, accepts: Accepts<'_>) -> Vec
         found: Vec::new(),
         known: HashMap::new(),
         circular: HashSet::new(),
-        depth: 0,
+        room: json::depth(value).max(stack::SHALLOW) * NODES_PER_LEVEL,
+        in_place: 0,
     };
     walk.node(arena.root(), value);
     if walk.found.is_empty() && walk.rejects_endlessly(arena.root(), value) {
@@ -63,7 +68,10 @@ struct Walk<'a> {
     known: HashMap<Visit, Option<Rc<[Violation]>>>,
     /// The visits that came back to themselves without an end.
     circular: HashSet<Visit>,
-    depth: usize,
+    /// How many more nodes there is room for on the stack.
+    room: usize,
+    /// How many nodes judge the value where the walk is, one below the other.
+    in_place: usize,
 }
 
 impl<'a> Walk<'a> {
@@ -83,6 +91,7 @@ impl<'a> Walk<'a> {
     /// Does something one level deeper in the value.
     fn at(&mut self, token: &str, then: impl FnOnce(&mut Self)) {
         let length = self.path.len();
+        let in_place = std::mem::take(&mut self.in_place);
         self.path.push('/');
         for character in token.chars() {
             match character {
@@ -92,6 +101,7 @@ impl<'a> Walk<'a> {
             }
         }
         then(self);
+        self.in_place = in_place;
         self.path.truncate(length);
     }
 
@@ -111,15 +121,20 @@ impl<'a> Walk<'a> {
     }
 
     fn node(&mut self, id: NodeId, value: &'a Value) {
-        if (self.accepts)(id, value) || self.depth == DEEPEST || self.found.len() == MOST {
+        if self.found.len() == MOST || (self.accepts)(id, value) {
             return;
         }
-        self.depth += 1;
+        if self.room == 0 || self.in_place == MOST_IN_PLACE {
+            return self.report("schema", "invalid");
+        }
+        self.room -= 1;
+        self.in_place += 1;
         match self.arena.node(id) {
             Node::Boolean(_) => self.report("false", "no value is allowed here"),
             Node::Keywords(keywords) => self.keywords(keywords, value),
         }
-        self.depth -= 1;
+        self.in_place -= 1;
+        self.room += 1;
     }
 
     fn keywords(&mut self, keywords: &'a Keywords, value: &'a Value) {
@@ -970,6 +985,21 @@ mod tests {
                 "{path} type expected array or string, got integer"
             )],
         );
+    }
+
+    #[test]
+    fn a_schema_that_leads_from_node_to_node_is_followed_only_so_far() {
+        let chain: Map<String, Value> = (0..120)
+            .map(|index| {
+                (
+                    index.to_string(),
+                    json!({"allOf": [{"$ref": format!("#/$defs/{}", index + 1)}]}),
+                )
+            })
+            .chain([("120".to_owned(), json!(false))])
+            .collect();
+        let schema = json!({"properties": {"p": {"$ref": "#/$defs/0"}}, "$defs": chain});
+        case(&schema, &json!({"p": 1}), &["/p schema invalid"]);
     }
 
     #[test]

@@ -256,11 +256,11 @@ impl Schema {
         }
     }
 
-    /// What is wrong with a value that the schema rejects.
+    /// What is wrong with a value that the schema rejects; coercion may have made it deeper than it was.
     fn explain(&self, value: &Value) -> Vec<Violation> {
-        explain::explain(&self.arena, value, &|id, value| {
-            self.judge.accepts(id, value)
-        })
+        let accepts = |id, value: &Value| self.judge.accepts(id, value);
+        stack::with_room(value, || explain::explain(&self.arena, value, &accepts))
+            .unwrap_or_else(|| Rejected::too_deep().violations)
     }
 }
 

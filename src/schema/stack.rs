@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::json::MAX_DEPTH;
 
 /// Values nested no deeper than this are worked on where the caller stands.
-const SHALLOW: usize = 32;
+pub(super) const SHALLOW: usize = 32;
 
 /// Enough for [`MAX_DEPTH`] levels of any schema, also without optimisation; only what is used becomes memory.
 const ROOM: usize = 256 << 20;
