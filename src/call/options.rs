@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
+use crate::journal::Journal;
 use crate::message::ToolCall;
 use crate::queue::FileQueue;
 use crate::registry::Registry;
@@ -103,6 +104,8 @@ pub struct Runner {
     /// How calls run.
     pub options: Arc<Options>,
     pub(crate) files: FileQueue,
+    /// Where a server records its calls. A run says so batch by batch, see [`crate::past::Past`].
+    pub(crate) journal: Option<Arc<Journal>>,
 }
 
 impl Runner {
@@ -112,6 +115,16 @@ impl Runner {
             registry,
             options: Arc::new(options),
             files: FileQueue::default(),
+            journal: None,
+        }
+    }
+
+    /// Has a server record its calls, each as a batch of its own that is never answered from there.
+    #[must_use]
+    pub fn recording_in(self, journal: Arc<Journal>) -> Self {
+        Self {
+            journal: Some(journal),
+            ..self
         }
     }
 

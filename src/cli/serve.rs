@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use pitool::call::{self, OutputCheck, Runner};
+use pitool::event::{Listener, Notice};
+use pitool::journal::Journal;
 use pitool::mcp::Hear;
 use pitool::mcp::server::{self, Reload, Serving};
 use pitool::pattern::Pattern;
@@ -65,6 +67,10 @@ pub(crate) struct Args {
     #[arg(long)]
     strict_output: bool,
 
+    /// Record in this file what starts and what it comes to; nothing is answered from it
+    #[arg(long, value_name = "FILE")]
+    journal: Option<PathBuf>,
+
     /// Write the events of all calls as JSON lines to this file
     #[arg(long, value_name = "FILE")]
     events: Option<PathBuf>,
@@ -72,6 +78,7 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<Exit> {
+    let journal = args.journal.as_deref().map(Journal::open).transpose()?;
     let mut loaded = load::load(global);
     if load::withheld(&loaded).is_some() {
         // What is wrong was told; a guard may be missing, so nothing is served.
@@ -84,19 +91,28 @@ pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<Exit> {
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
-    let exit = runtime.block_on(serve(args, global, loaded.registry));
+    let exit = runtime.block_on(serve(args, global, loaded.registry, journal));
     // A thread that still reads stdin must not hold the process.
     runtime.shutdown_background();
     exit
 }
 
-async fn serve(args: &Args, global: &Global, registry: Registry) -> anyhow::Result<Exit> {
+async fn serve(
+    args: &Args,
+    global: &Global,
+    registry: Registry,
+    journal: Option<Journal>,
+) -> anyhow::Result<Exit> {
     let signals = Signals::listen().context("cannot listen for signals")?;
     let registry = Arc::new(registry);
     let listeners = Listeners::new(&args.listening(global), &registry, signals.stopper())?;
     let hear = Listeners::hear(&listeners);
     registry.hear_servers(Arc::clone(&hear));
-    let runner = Runner::new(registry, args.options(&listeners));
+    let mut runner = Runner::new(registry, args.options(&listeners));
+    if let Some(journal) = journal {
+        warn_of_open_intents(&journal, &*listeners);
+        runner = runner.recording_in(Arc::new(journal));
+    }
     let serving = Serving::new(runner, listeners.clone(), signals.stop());
     let folders = load::folders(global);
     let served = tokio::select! {
@@ -109,6 +125,16 @@ async fn serve(args: &Args, global: &Global, registry: Registry) -> anyhow::Resu
     events_file.context("cannot write the events file")?;
     served.context("cannot serve")?;
     Ok(signals.received().map_or(Exit::Ok, Exit::Signal))
+}
+
+/// Tells of calls that an earlier server started and never answered: what came of them somebody has to find out.
+fn warn_of_open_intents(journal: &Journal, listener: &dyn Listener) {
+    for intent in journal.open_intents() {
+        listener.notice(Notice::Warning(format!(
+            "call \"{}\" of tool \"{}\" was started before an interruption and its outcome is unknown",
+            intent.tool_call_id, intent.tool_name
+        )));
+    }
 }
 
 impl Args {

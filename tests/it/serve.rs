@@ -461,3 +461,36 @@ fn a_broken_set_is_not_served_at_all() {
     assert!(done.stderr.contains("tools.d/a.json:1:"), "{}", done.stderr);
     assert_eq!(done.stdout, "");
 }
+
+#[test]
+fn calls_are_recorded_and_open_ones_told_at_the_next_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = folder.path().join("journal");
+    let arguments = ["--journal", journal.to_str().unwrap()];
+    let tools = [
+        sh("quick", "echo done"),
+        sh("slow", "echo yes > ready; sleep 30"),
+    ];
+    let tools: Vec<(&str, Value)> = tools
+        .iter()
+        .map(|(name, tool)| (name.as_str(), tool.clone()))
+        .collect();
+    let mut first = serve(&arguments, &tools);
+    first.call("quick", &json!({}));
+    first.send("tools/call", &json!({"name": "slow", "arguments": {}}));
+    first.wait_for_file("ready");
+    first.child.kill().unwrap();
+    first.child.wait().unwrap();
+
+    let mut second = serve(&arguments, &tools);
+    let answer = second.call("quick", &json!({}));
+    assert_eq!(answer["result"]["content"][0]["text"], "done");
+    let told = second.stderr();
+    assert!(
+        told.contains("of tool \"slow\" was started before an interruption"),
+        "{told}"
+    );
+    assert!(!told.contains("\"quick\""), "{told}");
+    let recorded = std::fs::read_to_string(&journal).unwrap();
+    assert_eq!(recorded.matches("\"type\":\"outcome\"").count(), 2);
+}

@@ -59,11 +59,13 @@ pub(super) async fn run(
     let stopper = Stopper::new();
     let stop = stopper.stop();
     let answer = async {
+        let journal = runner.journal.as_ref();
+        let recorded = journal.map(|journal| journal.new_batch(std::slice::from_ref(&call)));
         let batch = Batch {
             message: &message,
             calls: std::slice::from_ref(&call),
             stop_reason: Some("toolUse"),
-            past: Past::None,
+            past: recorded.as_ref().map_or(Past::None, Past::Journal),
         };
         let mut answered = batch::run(&runner, batch, &listener, &stop).await;
         // The last report has been made: whoever passes them on may end.
