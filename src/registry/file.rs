@@ -42,6 +42,10 @@ pub(super) fn load(path: &Path, home: &Path) -> Result<Definition, Vec<Problem>>
         return file.tool(tool).map_err(|faults| file.problems(&faults));
     }
     let value = json::parse(text.as_bytes()).map_err(|error| vec![file.not_json(&error)])?;
+    if json::depth(&value) > json::MAX_DEPTH {
+        let message = format!("is nested more than {} levels deep", json::MAX_DEPTH);
+        return Err(vec![Problem::of_file(path, message)]);
+    }
     if value.get("mcpServers").is_some() {
         return file.servers(&value);
     }

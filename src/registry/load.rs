@@ -116,6 +116,8 @@ fn definitions(files: &[PathBuf], home: &Path) -> Vec<Result<Definition, Vec<Pro
 mod tests {
     use std::fs;
 
+    use crate::json;
+
     use super::*;
 
     /// A tools folder with these files, loaded; problems as text, each with its hint behind an arrow.
@@ -199,6 +201,21 @@ mod tests {
     fn unusual_json_is_json() {
         let text = tool(r#""parameters": {"pattern": "\ud800"}"#);
         case(&format!("\u{feff}{text}"), &[]);
+    }
+
+    #[test]
+    fn deep_manifests_are_read_and_endless_ones_refused() {
+        let nested = |depth: usize| {
+            let schema = format!("{}true{}", "{\"not\":".repeat(depth), "}".repeat(depth));
+            tool(&format!("\"parameters\": {schema}"))
+        };
+        case(&nested(json::MAX_DEPTH - 2), &[]);
+        for depth in [json::MAX_DEPTH, 100_000] {
+            case(
+                &nested(depth),
+                &["a.json: is nested more than 512 levels deep"],
+            );
+        }
     }
 
     #[test]

@@ -183,3 +183,24 @@ fn program(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_stands_in_a_table_of_the_readme() {
+        let readme = include_str!("../../README.md");
+        let cells: Vec<&str> = readme
+            .lines()
+            .filter_map(|line| line.strip_prefix("| ")?.split(" | ").next())
+            .collect();
+        let fields = fields_of::<ToolManifest>()
+            .iter()
+            .chain(fields_of::<ProgramManifest>());
+        for field in fields.filter(|field| !field.starts_with('$')) {
+            let quoted = format!("`{field}`");
+            assert!(cells.iter().any(|cell| cell.contains(&quoted)), "{field}");
+        }
+    }
+}
