@@ -9,6 +9,8 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use pitool::format::Format;
+use pitool::format::declare::{self, Strictness};
 use pitool::hook::{Hook, HookRun};
 use pitool::manifest::Fault;
 use pitool::program::Program;
@@ -36,6 +38,10 @@ pub(crate) struct Args {
     /// What to print
     #[arg(long, value_name = "HOW", value_enum, default_value_t)]
     report: Report,
+
+    /// Also find what this API does not take as it is (pi, anthropic, openai, openai-responses, gemini, mcp); repeatable
+    #[arg(long = "for", value_name = "FORMAT")]
+    formats: Vec<Format>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -51,7 +57,7 @@ enum Report {
 pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<Exit> {
     let folders = load::folders(global);
     let loaded = Registry::load(&folders);
-    let mut findings = findings(&loaded);
+    let mut findings = findings(&loaded, &args.formats);
     findings.sort_by_key(|finding| finding.order(&folders));
     let stdout = io::stdout();
     let is_terminal = stdout.is_terminal();
@@ -126,7 +132,7 @@ enum Level {
     Note,
 }
 
-fn findings(loaded: &Loaded) -> Vec<Finding> {
+fn findings(loaded: &Loaded, formats: &[Format]) -> Vec<Finding> {
     let mut findings: Vec<Finding> = loaded.problems.iter().map(of_problem).collect();
     let mut texts = Texts::default();
     for tool in loaded.registry.tools() {
@@ -135,7 +141,36 @@ fn findings(loaded: &Loaded) -> Vec<Finding> {
     for hook in loaded.registry.hooks() {
         of_hook(hook, &loaded.registry, &mut texts, &mut findings);
     }
+    for &format in formats {
+        of_declarations(&loaded.registry, format, &mut texts, &mut findings);
+    }
     findings
+}
+
+/// What an API does not take as the manifests say it: what it refuses, and what the model is not told.
+fn of_declarations(
+    registry: &Registry,
+    format: Format,
+    texts: &mut Texts,
+    findings: &mut Vec<Finding>,
+) {
+    for found in declare::declare(registry.tools(), format, Strictness::AsDeclared).findings {
+        let Some(tool) = registry.get(&found.tool) else {
+            continue;
+        };
+        let pointer = match found.rule {
+            "tool-name" => "/name".to_owned(),
+            "output-schema" => "/outputSchema".to_owned(),
+            "constrained-sampling" => "/constrainedSampling".to_owned(),
+            _ => format!("/parameters{}", found.path),
+        };
+        let severity = match found.severity {
+            declare::Severity::Error => Level::Error,
+            declare::Severity::Note => Level::Warning,
+        };
+        let message = format!("for {format}: {}", found.message);
+        findings.push(Look::at_tool(tool, texts).finding(found.rule, severity, &pointer, message));
+    }
 }
 
 fn of_problem(problem: &Problem) -> Finding {

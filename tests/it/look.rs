@@ -174,6 +174,45 @@ fn check_names_every_finding_with_place_and_rule() {
 }
 
 #[test]
+fn check_for_an_api_finds_what_it_does_not_take() {
+    let manifest = "{\n  \"name\": \"a.b\",\n  \"description\": \"\",\n  \"parameters\": {\"type\": \"object\",\n    \
+        \"properties\": {\"s\": {\"type\": \"string\",\n      \"pattern\": \"^x\"}}},\n  \
+        \"execute\": {\"jq\": \".\"}\n}\n";
+    let arguments = [
+        "check", "--report", "jsonl", "--for", "openai", "--for", "gemini",
+    ];
+    let done = Test::new(arguments)
+        .file("tools.d/a.json", manifest)
+        .run()
+        .code(1);
+    let found: Vec<String> = done
+        .lines()
+        .iter()
+        .filter(|finding| finding["rule"] != "access")
+        .map(|finding| {
+            format!(
+                "{} {} {}: {}",
+                finding["severity"].as_str().unwrap(),
+                finding["rule"].as_str().unwrap(),
+                finding["line"],
+                finding["message"].as_str().unwrap()
+            )
+        })
+        .collect();
+    assert_eq!(
+        found,
+        [
+            "error tool-name 2: for openai: openai refuses '.' in the name of a tool",
+            "warning keyword 6: for gemini: gemini does not read pattern; it was left out",
+        ]
+    );
+    Test::new(["check"])
+        .file("tools.d/a.json", manifest)
+        .run()
+        .code(0);
+}
+
+#[test]
 fn check_tells_a_manifest_that_does_not_load() {
     let done = Test::new(["check"])
         .file(
