@@ -20,7 +20,7 @@ use crate::stop::Stop;
 /// How long a process has between SIGTERM and SIGKILL.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
-/// How long a pipe may stay open when the process has ended; what comes in that time still counts.
+/// How long the rest of a group may go on when the process has ended; what it prints in that time still counts.
 const DRAIN: Duration = Duration::from_millis(500);
 
 /// How long what was left behind has after SIGTERM, and after SIGKILL.
@@ -29,9 +29,9 @@ const LEFTOVER_GRACE: Duration = Duration::from_millis(500);
 /// How often a group that must end is asked whether it has.
 const POLL: Duration = Duration::from_millis(10);
 
-/// How much is read at once.
-const STDOUT_BUFFER: usize = 64 * 1024;
-const STDERR_BUFFER: usize = 8 * 1024;
+/// How much is read at once: little at first, as most tools print little, and as much as a pipe holds when one prints more.
+const FIRST_BUFFER: usize = 4 * 1024;
+const FULL_BUFFER: usize = 64 * 1024;
 
 /// As much as every pipe takes without waiting.
 const FITS_PIPE: usize = 4096;
@@ -142,8 +142,8 @@ impl Running {
         } = self;
         let mut stopped = pin!(stop.stopped());
         let mut stopped_now = pin!(stop.stopped_now());
-        let mut out = Vec::with_capacity(STDOUT_BUFFER);
-        let mut err = Vec::with_capacity(STDERR_BUFFER);
+        let mut out = Vec::with_capacity(FIRST_BUFFER);
+        let mut err = Vec::with_capacity(FIRST_BUFFER);
         loop {
             let pipes_open = stdout.is_some() || stderr.is_some();
             if let Some(ended) = course.ended(pipes_open, &group) {
@@ -162,7 +162,7 @@ impl Running {
                     } else if course.reads() && sink.stdout(&out) == Flow::End {
                         course.terminate(Cause::Output, &group);
                     }
-                    out.clear();
+                    reuse(&mut out);
                 }
                 read = read(stderr.as_mut(), &mut err), if stderr.is_some() => {
                     if read? == 0 {
@@ -170,7 +170,7 @@ impl Running {
                     } else {
                         sink.stderr(&err);
                     }
-                    err.clear();
+                    reuse(&mut err);
                 }
                 is_done = write(feed.as_mut()), if feed.is_some() => {
                     if is_done {
@@ -202,6 +202,15 @@ async fn read(
     match pipe {
         Some(pipe) => pipe.read_buf(buffer).await,
         None => std::future::pending().await,
+    }
+}
+
+/// Makes room for the next read, more of it if this one took all there was.
+fn reuse(buffer: &mut Vec<u8>) {
+    let was_full = buffer.len() == buffer.capacity();
+    buffer.clear();
+    if was_full {
+        buffer.reserve(FULL_BUFFER);
     }
 }
 
@@ -348,7 +357,8 @@ impl Course {
             return None;
         }
         if !self.gave_up && group.is_alive() {
-            self.expect_group_to_end(group);
+            // Nobody holds a pipe, but somebody of the group still runs: he has as long as one who holds it.
+            self.look_at = Some(Instant::now() + POLL);
             return None;
         }
         Some(Ended {
@@ -357,14 +367,6 @@ impl Course {
             left_running: self.left_running,
             output_held: self.output_held,
         })
-    }
-
-    /// Nobody holds a pipe, but somebody of the group still runs.
-    fn expect_group_to_end(&mut self, group: &Group) {
-        if self.leave_at.take().is_some() {
-            self.stop_leftover(group);
-        }
-        self.look_at = Some(Instant::now() + POLL);
     }
 
     fn stop_leftover(&mut self, group: &Group) {
