@@ -35,8 +35,93 @@ pub(super) enum Detail {
 /// Text on its way to the two streams.
 #[derive(Debug, Default)]
 pub(super) struct Printed {
-    pub(super) stdout: Vec<u8>,
-    pub(super) stderr: Vec<u8>,
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+    /// Where stdout stood when something for stderr was complete: both may be the same terminal.
+    marks: Vec<Mark>,
+}
+
+/// How much of both streams was there at one moment.
+#[derive(Debug, Clone, Copy)]
+struct Mark {
+    stdout: usize,
+    stderr: usize,
+}
+
+impl Printed {
+    /// How much it is altogether, in bytes.
+    pub(super) fn len(&self) -> usize {
+        self.stdout.len() + self.stderr.len()
+    }
+
+    /// Adds what another has, which is left empty.
+    pub(super) fn append(&mut self, other: &mut Self) {
+        let (stdout, stderr) = (self.stdout.len(), self.stderr.len());
+        let moved = other.marks.drain(..).map(|mark| Mark {
+            stdout: stdout + mark.stdout,
+            stderr: stderr + mark.stderr,
+        });
+        self.marks.extend(moved);
+        self.stdout.append(&mut other.stdout);
+        self.stderr.append(&mut other.stderr);
+    }
+
+    fn complain(&mut self, text: &str) {
+        self.stderr.extend_from_slice(text.as_bytes());
+        self.marks.push(Mark {
+            stdout: self.stdout.len(),
+            stderr: self.stderr.len(),
+        });
+    }
+
+    /// Writes everything and leaves it empty: in one piece to each stream, or as it was printed
+    /// where both are seen at once.
+    /// A closed stderr is nobody's business.
+    pub(super) fn write(
+        &mut self,
+        order: Order,
+        stdout: &mut impl Write,
+        stderr: &mut impl Write,
+    ) -> io::Result<()> {
+        let all = Mark {
+            stdout: self.stdout.len(),
+            stderr: self.stderr.len(),
+        };
+        let marks = match order {
+            Order::AsPrinted => std::mem::take(&mut self.marks),
+            Order::Apart => vec![Mark { stdout: 0, ..all }],
+        };
+        let mut written = Mark {
+            stdout: 0,
+            stderr: 0,
+        };
+        for mark in marks.into_iter().chain([all]) {
+            stdout.write_all(&self.stdout[written.stdout..mark.stdout])?;
+            stdout.flush()?;
+            let _ = stderr.write_all(&self.stderr[written.stderr..mark.stderr]);
+            written = mark;
+        }
+        *self = Self {
+            stdout: cleared(&mut self.stdout),
+            stderr: cleared(&mut self.stderr),
+            marks: Vec::new(),
+        };
+        Ok(())
+    }
+}
+
+fn cleared(text: &mut Vec<u8>) -> Vec<u8> {
+    text.clear();
+    std::mem::take(text)
+}
+
+/// How the two streams follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// In big pieces.
+    Apart,
+    /// As their texts were printed.
+    AsPrinted,
 }
 
 /// Prints judgements. Pure: it writes into [`Printed`].
@@ -58,6 +143,15 @@ pub(super) struct Stream {
 }
 
 impl Printer {
+    /// How the two streams shall be written.
+    pub(super) fn order(&self) -> Order {
+        if self.stdout.is_terminal && self.stderr.is_terminal {
+            Order::AsPrinted
+        } else {
+            Order::Apart
+        }
+    }
+
     /// Prints one judgement.
     pub(super) fn judged(&self, origin: Origin<'_>, judged: &Judged<'_>, printed: &mut Printed) {
         match self.report {
@@ -85,7 +179,7 @@ impl Printer {
     pub(super) fn warning(&self, line: usize, message: &str, printed: &mut Printed) {
         let warning = self.stderr.styles.warning.paint("warning:");
         let text = format!("line {line}: {warning} {}\n", sanitize::lines(message));
-        printed.stderr.extend_from_slice(text.as_bytes());
+        printed.complain(&text);
     }
 
     /// Prints how the three ways of coercion judge the same input.
@@ -115,7 +209,7 @@ impl Printer {
         }
         if self.detail == Detail::Explain {
             let explained = self.explained(origin, judged);
-            printed.stderr.extend_from_slice(explained.as_bytes());
+            printed.complain(&explained);
         }
     }
 
@@ -140,7 +234,7 @@ impl Printer {
     fn complain(&self, line: usize, message: &str, printed: &mut Printed) {
         let place = self.stderr.styles.error.paint(format!("line {line}:"));
         let text = format!("{place} {}\n", sanitize::lines(message));
-        printed.stderr.extend_from_slice(text.as_bytes());
+        printed.complain(&text);
     }
 
     /// A value as one line on stdout, numbers as JavaScript prints them.
@@ -316,5 +410,50 @@ struct JavaScript;
 impl Formatter for JavaScript {
     fn write_f64<W: Write + ?Sized>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {
         writer.write_all(ryu_js::Buffer::new().format(value).as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    /// Writes into one text that two streams share.
+    struct Shared<'t>(&'t RefCell<String>);
+
+    impl Write for Shared<'_> {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.borrow_mut().push_str(str::from_utf8(bytes).unwrap());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn printed(order: Order) -> String {
+        let mut first = Printed::default();
+        first.stdout.extend_from_slice(b"1 ");
+        first.complain("two ");
+        first.stdout.extend_from_slice(b"3 ");
+        let mut second = Printed::default();
+        second.complain("four ");
+        second.stdout.extend_from_slice(b"5 ");
+        first.append(&mut second);
+        assert_eq!((first.len(), second.len()), (15, 0));
+        let text = RefCell::new(String::new());
+        first
+            .write(order, &mut Shared(&text), &mut Shared(&text))
+            .unwrap();
+        assert_eq!(first.len(), 0);
+        text.into_inner()
+    }
+
+    #[test]
+    fn what_both_streams_say_keeps_its_order_on_one_terminal() {
+        assert_eq!(printed(Order::AsPrinted), "1 two 3 four 5 ");
+        assert_eq!(printed(Order::Apart), "two four 1 3 5 ");
     }
 }

@@ -1,6 +1,6 @@
 //! What is done with the input: each value is judged and printed, in order.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
@@ -95,7 +95,7 @@ impl Work for Validation {
     ) {
         let mut output = Output::default();
         let mut is_over = |output: &mut Output, taken: Taken| {
-            let is_enough = output.printed.stdout.len() + output.printed.stderr.len() > ENOUGH;
+            let is_enough = output.printed.len() > ENOUGH;
             match taken {
                 Taken::End => {
                     let _ = write(output);
@@ -128,14 +128,11 @@ impl Work for Validation {
         let mut ending = self.ending.lock().expect("no holder of the lock panics");
         ending.has_invalid |= output.has_invalid;
         ending.has_unreadable |= output.has_unreadable;
-        // A closed stderr is nobody's business.
-        let _ = io::stderr().write_all(&output.printed.stderr);
-        let mut stdout = io::stdout().lock();
-        let written = stdout
-            .write_all(&output.printed.stdout)
-            .and_then(|()| stdout.flush());
-        output.printed.stdout.clear();
-        output.printed.stderr.clear();
+        let written = output.printed.write(
+            self.printer.order(),
+            &mut io::stdout().lock(),
+            &mut io::stderr(),
+        );
         if let Err(error) = written {
             ending.stdout = Some(error);
             return ControlFlow::Break(());
@@ -309,8 +306,7 @@ impl Validation {
 
 impl Output {
     fn append(&mut self, other: &mut Self) {
-        self.printed.stdout.append(&mut other.printed.stdout);
-        self.printed.stderr.append(&mut other.printed.stderr);
+        self.printed.append(&mut other.printed);
         self.has_invalid |= other.has_invalid;
         self.has_unreadable |= other.has_unreadable;
         self.is_last |= other.is_last;
