@@ -12,7 +12,7 @@ use futures_util::stream::FuturesUnordered;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-use crate::call::{self, Mode, Options, Outcome, Ready, Runner, Scope};
+use crate::call::{self, CallError, Mode, Options, Outcome, Ready, Runner, Scope};
 use crate::event::{Event, Listener, Notice};
 use crate::execute::{self, Standing};
 use crate::message::{ToolCall, ToolResultMessage};
@@ -61,14 +61,14 @@ pub async fn run(
     };
     warn_of_repeated_ids(batch.calls, listener);
     let mut answers = Answers::new(listener);
-    let withheld = withheld(&runner.options, batch.stop_reason).or_else(|| batch.past.refusal());
-    if let Some(reason) = withheld {
+    let refusal = || batch.past.refusal().map(CallError::NotExecuted);
+    if let Some(error) = withheld(&runner.options, batch.stop_reason).or_else(refusal) {
         for tool_call in batch.calls {
             listener.event(Event::Start {
                 call: tool_call,
                 replayed: false,
             });
-            let outcome = call::not_executed(runner, tool_call, &reason);
+            let outcome = Outcome::refused(runner, tool_call, error.clone());
             emit_end(listener, &outcome);
             answers.add(vec![outcome]);
         }
@@ -86,21 +86,20 @@ pub async fn run(
 }
 
 /// Why nothing of a message with this stop reason may run, if so.
-pub fn withheld(options: &Options, stop_reason: Option<&str>) -> Option<String> {
+pub fn withheld(options: &Options, stop_reason: Option<&str>) -> Option<CallError> {
     if let Some(reason) = &options.withheld {
-        return Some(reason.clone());
+        return Some(CallError::NotLoaded(reason.clone()));
     }
-    match stop_reason? {
-        "length" => Some(
-            "the response hit the output token limit, so its arguments may be truncated. \
-             Re-issue the tool call with complete arguments."
-                .to_owned(),
-        ),
+    let reason = match stop_reason? {
+        "length" => "the response hit the output token limit, so its arguments may be truncated. \
+                     Re-issue the tool call with complete arguments."
+            .to_owned(),
         reason @ ("error" | "aborted") => {
-            Some(format!("the response ended with stop reason \"{reason}\"."))
+            format!("the response ended with stop reason \"{reason}\".")
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    Some(CallError::NotExecuted(reason))
 }
 
 /// One call to a tool that insists on sequence makes the whole batch sequential.

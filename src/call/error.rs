@@ -42,6 +42,8 @@ pub enum CallError {
     CannotStart(String),
     /// The batch was stopped before the call started.
     Aborted,
+    /// No tool may run, for this reason: what could not be loaded may have been a guard.
+    NotLoaded(String),
     /// The call was not to run, for this reason.
     NotExecuted(String),
     /// A wait for this file could never end.
@@ -80,6 +82,9 @@ impl CallError {
             } if !reason.is_empty() => reason.into(),
             Self::Blocked { .. } => "Tool execution was blocked".into(),
             Self::Aborted => "Operation aborted".into(),
+            Self::NotLoaded(reason) => {
+                format!("Tool \"{tool_name}\" was not executed: {reason}").into()
+            }
             Self::NotExecuted(reason) => {
                 format!("Tool call \"{tool_name}\" was not executed: {reason}").into()
             }

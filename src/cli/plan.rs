@@ -26,7 +26,7 @@ pub(crate) fn print(
     let mut all_would_run = true;
     for tool_call in &turn.calls {
         let planned = match &withheld {
-            Some(reason) => Err(CallError::NotExecuted(reason.clone())),
+            Some(error) => Err(error.clone()),
             None if is_blocked(&tool_call.name) => Err(CallError::Blocked {
                 reason: None,
                 terminate: false,

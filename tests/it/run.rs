@@ -106,7 +106,7 @@ fn no_tools_folder_is_told_and_calls_are_answered() {
         .code(2);
     assert_eq!(
         done.texts(),
-        ["error: Tool call \"ok\" was not executed: nowhere could not be loaded"]
+        ["error: Tool \"ok\" was not executed: nowhere could not be loaded"]
     );
     assert!(done.stderr.contains("nowhere"), "{}", done.stderr);
 }
@@ -125,7 +125,7 @@ fn a_broken_manifest_stops_every_tool_but_answers_every_call() {
     let texts = done.texts();
     assert_eq!(texts.len(), 2);
     assert!(
-        texts[0].starts_with("error: Tool call \"ok\" was not executed: "),
+        texts[0].starts_with("error: Tool \"ok\" was not executed: "),
         "{texts:?}"
     );
     assert!(
