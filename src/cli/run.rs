@@ -189,7 +189,7 @@ pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<Exit> {
     let mut loaded = match &ledger {
         // Nothing runs, so there may be no tools at all.
         Ledger::Recording(_) => Loaded::default(),
-        Ledger::None | Ledger::Journal(_) => load::load(global),
+        Ledger::None | Ledger::Journal(_) => load::load_for(args.profile.into(), global),
     };
     if !args.only.is_empty() {
         loaded.registry.retain(&args.only);

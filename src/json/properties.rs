@@ -169,8 +169,8 @@ proptest! {
     #[test]
     fn a_bad_line_costs_no_good_one(bad in "[\\[{\"]?[a-z\"\\[{:,1]{1,12}") {
         prop_assume!(parse(bad.as_bytes()).is_err());
-        // On its own line a bracket opens a value of several lines.
-        prop_assume!(bad != "[" && bad != "{");
+        // A bracket at the end of a line opens a value of several lines.
+        prop_assume!(!bad.ends_with(['[', '{']));
         let stream = format!("1\n{bad}\n{{\"good\":1}}\n{{\"good\":2}}\n");
         let good = items(stream.as_bytes(), 1 << 16)
             .into_iter()

@@ -142,9 +142,13 @@ fn child_in_a_session_of_its_own() {
     let done = run(&sh("setsid sleep 300 >/dev/null 2>&1 & echo $!")).code(0);
     let pid = &done.texts()[0];
     assert!(!is_running(pid));
-    assert_eq!(
-        done.stderr,
-        format!("pitool: warning: t c: a process that left its group was stopped: sleep ({pid})\n")
+    // Whether setsid has become sleep already when it is found is a matter of time.
+    let told = |name: &str| {
+        format!("pitool: warning: t c: a process that left its group was stopped: {name} ({pid})\n")
+    };
+    assert!(
+        [told("sleep"), told("setsid")].contains(&done.stderr),
+        "{done:?}"
     );
 }
 
