@@ -1,8 +1,8 @@
 //! The documents for the validator: the arena written down again, so that the `jsonschema` crate judges as the
 //! reference does.
 //!
-//! Every node is a member of `$defs`, every subschema a reference to one; only keywords that mean something are
-//! written, in 2020-12. What names nothing or leads nowhere becomes `false` at its place: a dangling `$ref`, an
+//! Nodes are members of `$defs`, and subschemas references to them or written in place; only keywords that mean
+//! something are written, in 2020-12. What names nothing or leads nowhere becomes `false` at its place: a dangling `$ref`, an
 //! invalid pattern, a reference that comes back to the same schema with the same value.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -21,6 +21,18 @@ pub(super) const OWN_KEYWORD: &str = "pitool";
 /// How many times nodes of endless cycles are written down before a reference among them just rejects.
 const MOST_UNROLLED: usize = 256;
 
+/// How many schemas are written inside each other before one stands apart: the crate recurses into them.
+const MOST_NESTED: usize = 16;
+
+/// What the documents are for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// For the root alone: a schema with one user is written in its place, which is judged faster than a reference.
+    Root,
+    /// For any node: each stands apart.
+    Nodes,
+}
+
 /// The way to a node on an endless cycle.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 struct Way {
@@ -38,30 +50,39 @@ pub(super) struct Documents {
 
 impl Documents {
     /// Writes an arena down.
-    pub(super) fn of(arena: &Arena) -> Self {
+    pub(super) fn of(arena: &Arena, layout: Layout) -> Self {
+        let has_dynamic_scope = arena.ids().any(|id| looks_in_dynamic_scope(arena, id));
+        let may_stand_in_place = layout == Layout::Root && !has_dynamic_scope;
         let mut writer = Writer {
             arena,
             endless: endless(arena),
-            has_dynamic_scope: arena.ids().any(|id| looks_in_dynamic_scope(arena, id)),
+            has_dynamic_scope,
+            users: if may_stand_in_place {
+                users(arena)
+            } else {
+                Vec::new()
+            },
+            nested: 0,
+            apart: HashSet::new(),
             unrolled: HashMap::new(),
             pending: Vec::new(),
         };
+        if may_stand_in_place {
+            writer.set_apart(arena.root());
+        } else {
+            arena.ids().for_each(|id| writer.set_apart(id));
+        }
         let mut by_uri: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
-        writer.pending.extend(
-            arena
-                .ids()
-                .map(|id| (id, id.index().to_string(), Way::default())),
-        );
         while let Some((id, name, way)) = writer.pending.pop() {
             let schema = writer.schema(id, &way);
             by_uri
-                .entry(resource_uri(arena, id, writer.has_dynamic_scope))
+                .entry(resource_uri(arena, id, has_dynamic_scope))
                 .or_default()
                 .insert(name, schema);
         }
         Self {
             by_uri,
-            has_dynamic_scope: writer.has_dynamic_scope,
+            has_dynamic_scope,
         }
     }
 
@@ -102,10 +123,28 @@ fn looks_in_dynamic_scope(arena: &Arena, id: NodeId) -> bool {
     reference.is_some_and(|reference| reference.anchor.is_some())
 }
 
+/// How many schemas use each node; the root counts as used.
+fn users(arena: &Arena) -> Vec<usize> {
+    let mut users = vec![0; arena.len()];
+    users[arena.root().index()] = 1;
+    for keywords in arena.ids().filter_map(|id| arena.keywords(id)) {
+        for used in keywords.in_place().chain(keywords.in_parts()) {
+            users[used.index()] += 1;
+        }
+    }
+    users
+}
+
 struct Writer<'a> {
     arena: &'a Arena,
     endless: HashSet<NodeId>,
     has_dynamic_scope: bool,
+    /// How many schemas use each node; empty where every node stands apart.
+    users: Vec<usize>,
+    /// How many schemas are being written inside each other.
+    nested: usize,
+    /// The nodes that stand apart.
+    apart: HashSet<NodeId>,
     /// The names of nodes on endless cycles, by what is in progress.
     unrolled: HashMap<(NodeId, Way), String>,
     pending: Vec<(NodeId, String, Way)>,
@@ -137,12 +176,26 @@ impl Writer<'_> {
     }
 
     /// A subschema of a part of the value.
-    fn descend(&self, id: NodeId) -> Value {
-        match self.arena.node(id) {
-            Node::Boolean(accepts) => json!(accepts),
-            Node::Keywords(_) => {
-                json!({"$ref": reference_to(self.arena, id, self.has_dynamic_scope)})
-            }
+    fn descend(&mut self, id: NodeId) -> Value {
+        if let Node::Boolean(accepts) = self.arena.node(id) {
+            return json!(accepts);
+        }
+        let has_one_user = self.users.get(id.index()) == Some(&1);
+        if has_one_user && self.nested < MOST_NESTED {
+            self.nested += 1;
+            let schema = self.schema(id, &Way::default());
+            self.nested -= 1;
+            return schema;
+        }
+        self.set_apart(id);
+        json!({"$ref": reference_to(self.arena, id, self.has_dynamic_scope)})
+    }
+
+    /// Has a node written apart, once.
+    fn set_apart(&mut self, id: NodeId) {
+        if self.apart.insert(id) {
+            self.pending
+                .push((id, id.index().to_string(), Way::default()));
         }
     }
 
@@ -214,7 +267,7 @@ impl Writer<'_> {
     }
 
     /// Patterns that are written differently may read the same once they are translated.
-    fn write_pattern_properties(&self, schema: &mut Schema, keywords: &Keywords) {
+    fn write_pattern_properties(&mut self, schema: &mut Schema, keywords: &Keywords) {
         let Some(members) = &keywords.pattern_properties else {
             return;
         };
@@ -236,7 +289,7 @@ impl Writer<'_> {
         schema.put("patternProperties", written);
     }
 
-    fn write_array(&self, schema: &mut Schema, keywords: &Keywords) {
+    fn write_array(&mut self, schema: &mut Schema, keywords: &Keywords) {
         let (first, rest) = match &keywords.items {
             Some(Items::Each(each)) => (Some(each), keywords.additional_items),
             Some(Items::All(rest)) => (keywords.prefix_items.as_ref(), Some(*rest)),

@@ -10,7 +10,7 @@ use jsonschema::{Draft, Keyword, Registry, ValidationError, Validator};
 use serde_json::{Value, json};
 
 use super::{
-    flatten::{Documents, OWN_KEYWORD, reference_to},
+    flatten::{Documents, Layout, OWN_KEYWORD, reference_to},
     formats,
     node::{Arena, Keywords, Node, NodeId},
     number::is_multiple,
@@ -20,15 +20,48 @@ use super::{
 #[derive(Debug)]
 pub(super) struct Judge {
     arena: Arc<Arena>,
+    root: OnceLock<Validator>,
+    /// The documents in which every node is found; only values that the root rejects need them.
+    nodes: OnceLock<Resources>,
+    validators: Vec<OnceLock<Validator>>,
+}
+
+/// Documents, ready to be referred to.
+#[derive(Debug)]
+struct Resources {
     registry: Registry<'static>,
     has_dynamic_scope: bool,
-    validators: Vec<OnceLock<Validator>>,
 }
 
 impl Judge {
     /// Makes the judge of an arena; no validator is built yet.
     pub(super) fn new(arena: Arc<Arena>) -> Self {
-        let documents = Documents::of(&arena);
+        let validators = arena.ids().map(|_| OnceLock::new()).collect();
+        Self {
+            arena,
+            root: OnceLock::new(),
+            nodes: OnceLock::new(),
+            validators,
+        }
+    }
+
+    /// Whether a node accepts a value.
+    pub(super) fn accepts(&self, id: NodeId, value: &Value) -> bool {
+        if id == self.arena.root() {
+            let build = || self.validator(id, &self.resources(Layout::Root));
+            return self.root.get_or_init(build).is_valid(value);
+        }
+        if let Some(verdict) = at_a_glance(self.arena.node(id), value) {
+            return verdict;
+        }
+        let build = || self.validator(id, self.nodes.get_or_init(|| self.resources(Layout::Nodes)));
+        self.validators[id.index()]
+            .get_or_init(build)
+            .is_valid(value)
+    }
+
+    fn resources(&self, layout: Layout) -> Resources {
+        let documents = Documents::of(&self.arena, layout);
         let has_dynamic_scope = documents.has_dynamic_scope();
         let mut registry = Registry::new()
             .draft(Draft::Draft202012)
@@ -42,30 +75,17 @@ impl Judge {
         let registry = registry
             .prepare()
             .expect("the documents refer to nothing outside themselves");
-        let validators = arena.ids().map(|_| OnceLock::new()).collect();
-        Self {
-            arena,
+        Resources {
             registry,
             has_dynamic_scope,
-            validators,
         }
     }
 
-    /// Whether a node accepts a value.
-    pub(super) fn accepts(&self, id: NodeId, value: &Value) -> bool {
-        match self.arena.node(id) {
-            Node::Boolean(accepts) => *accepts,
-            Node::Keywords(_) => self.validators[id.index()]
-                .get_or_init(|| self.validator(id))
-                .is_valid(value),
-        }
-    }
-
-    fn validator(&self, id: NodeId) -> Validator {
+    fn validator(&self, id: NodeId, resources: &Resources) -> Validator {
         let arena = Arc::clone(&self.arena);
         jsonschema::options()
             .with_draft(Draft::Draft4)
-            .with_registry(&self.registry)
+            .with_registry(&resources.registry)
             .should_validate_formats(true)
             .with_keyword(OWN_KEYWORD, move |_, index, _| {
                 let index = index.as_u64().and_then(|index| usize::try_from(index).ok());
@@ -81,9 +101,28 @@ impl Judge {
                     format,
                 }))
             })
-            .build(&json!({"$ref": reference_to(&self.arena, id, self.has_dynamic_scope)}))
-            .expect("the documents hold only what the crate takes")
+            .build(&json!({"$ref": reference_to(&self.arena, id, resources.has_dynamic_scope)}))
+            .unwrap_or_else(|_| nothing())
     }
+}
+
+/// Accepts nothing: what the crate would refuse after all rejects its values, and never stops pitool.
+fn nothing() -> Validator {
+    jsonschema::options()
+        .with_draft(Draft::Draft4)
+        .build(&json!(false))
+        .expect("false is a schema")
+}
+
+/// The verdict where `type` alone gives it, which saves most nodes their validator.
+fn at_a_glance(node: &Node, value: &Value) -> Option<bool> {
+    let keywords = match node {
+        Node::Boolean(accepts) => return Some(*accepts),
+        Node::Keywords(keywords) => keywords,
+    };
+    let types = keywords.types.as_ref()?;
+    let is_admitted = types.known.iter().any(|known| known.admits(value));
+    (!is_admitted || keywords.is_only_type).then_some(is_admitted)
 }
 
 /// The assertions of a node that the crate would judge otherwise than the reference.

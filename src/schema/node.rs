@@ -15,6 +15,19 @@ use super::{
     reference::{Base, Identifiers},
 };
 
+/// Keywords that say nothing about validity.
+const ANNOTATIONS: [&str; 9] = [
+    "$comment",
+    "$schema",
+    "default",
+    "deprecated",
+    "description",
+    "examples",
+    "readOnly",
+    "title",
+    "writeOnly",
+];
+
 /// The place of a node in its [`Arena`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct NodeId(u32);
@@ -129,6 +142,8 @@ pub(crate) struct Keywords {
     pub(crate) unevaluated_items: Option<NodeId>,
     /// Which `$id` the schema lies under; only equality means something.
     pub(crate) resource: usize,
+    /// Whether the schema says nothing but `type`.
+    pub(crate) is_only_type: bool,
 }
 
 /// `type`: a name or a list of names.
@@ -342,6 +357,34 @@ impl Keywords {
         self.prefix_items.as_ref()?.get(index).copied()
     }
 
+    /// Every schema that judges a part of the value, or the name of one.
+    pub(crate) fn in_parts(&self) -> impl Iterator<Item = NodeId> {
+        let members = self
+            .properties
+            .iter()
+            .flat_map(|members| members.iter().map(|(_, id)| id));
+        let patterns = self.pattern_properties.iter().flatten().map(|(_, id)| *id);
+        let (rest, each) = match &self.items {
+            None => (None, None),
+            Some(Items::All(rest)) => (Some(*rest), None),
+            Some(Items::Each(each)) => (self.additional_items, Some(each)),
+        };
+        members
+            .chain(patterns)
+            .chain(self.additional_properties)
+            .chain(self.property_names)
+            .chain(self.unevaluated_properties)
+            .chain(
+                each.or(self.prefix_items.as_ref())
+                    .into_iter()
+                    .flatten()
+                    .copied(),
+            )
+            .chain(rest)
+            .chain(self.contains)
+            .chain(self.unevaluated_items)
+    }
+
     /// Every schema that judges the same value as this one does.
     pub(crate) fn in_place(&self) -> impl Iterator<Item = NodeId> {
         let lists = [&self.all_of, &self.any_of, &self.one_of];
@@ -495,6 +538,10 @@ impl<'a> Reader<'a> {
             }
         }
         self.read_context(&mut keywords, written, base)?;
+        keywords.is_only_type = keywords.types.is_some()
+            && written
+                .keys()
+                .all(|keyword| keyword == "type" || ANNOTATIONS.contains(&keyword.as_str()));
         Ok(keywords)
     }
 
