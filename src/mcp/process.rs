@@ -15,6 +15,7 @@ use tokio::sync::watch;
 
 use crate::event::Notice;
 use crate::program::group::Group;
+use crate::program::watcher;
 use crate::program::{Throw, signal_name};
 
 use super::manifest::ProcessConfig;
@@ -62,6 +63,7 @@ impl ServerProcess {
     ) -> Result<(Self, Pipes), String> {
         let mut command = command(config).map_err(|Throw(message)| message)?;
         let program = command.as_std().get_program().to_owned();
+        watcher::stand_by();
         let spawned = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

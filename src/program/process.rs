@@ -15,6 +15,7 @@ use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 use tokio::time::{Instant, sleep_until};
 
 use super::group::Group;
+use super::watcher;
 use crate::stop::Stop;
 
 /// How long a process has between SIGTERM and SIGKILL.
@@ -111,6 +112,7 @@ impl Running {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut command = Command::from(command);
+        watcher::stand_by();
         let mut child = command.process_group(0).spawn()?;
         let leader = child
             .id()

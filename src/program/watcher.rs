@@ -87,6 +87,11 @@ fn follow(live: &mut BTreeSet<i32>, record: [u8; RECORD]) {
     }
 }
 
+/// Starts the watcher if it does not run yet. Called before a tool starts, so that its group can be named at once.
+pub(crate) fn stand_by() {
+    let _ = pipe();
+}
+
 pub(crate) fn group_started(leader: Pid) {
     tell(leader.as_raw_pid());
 }
@@ -96,13 +101,17 @@ pub(crate) fn group_ended(leader: Pid) {
 }
 
 fn tell(record: i32) {
-    let Some(pipe) = PIPE.get_or_init(|| START.get().and_then(start)) else {
+    let Some(pipe) = pipe() else {
         return;
     };
     // A watcher that is gone cannot be helped: its work was a safety net.
     if let Ok(mut pipe) = pipe.lock() {
         let _ = pipe.write_all(&record.to_ne_bytes());
     }
+}
+
+fn pipe() -> Option<&'static Mutex<PipeWriter>> {
+    PIPE.get_or_init(|| START.get().and_then(start)).as_ref()
 }
 
 fn start(start: &Start) -> Option<Mutex<PipeWriter>> {
