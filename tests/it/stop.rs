@@ -19,20 +19,25 @@ fn is_running(pid: &str) -> bool {
     stat.is_ok_and(|stat| !stat.contains(") Z "))
 }
 
-/// Waits until the event stream of a running command says that this call reported something.
-fn wait_for_update(stdout: &mut impl std::io::BufRead, id: &str) -> String {
+/// Waits until the event stream of a running command says that each of these calls reported something.
+fn wait_for_updates(stdout: &mut impl std::io::BufRead, ids: &[&str]) -> String {
+    let mut awaited: Vec<String> = ids
+        .iter()
+        .map(|id| format!("\"toolCallId\":\"{id}\""))
+        .collect();
     let mut seen = String::new();
-    loop {
+    while !awaited.is_empty() {
         let at = seen.len();
         assert!(
             stdout.read_line(&mut seen).unwrap() > 0,
-            "no update of {id}: {seen}"
+            "no update of {awaited:?}: {seen}"
         );
-        if seen[at..].contains("tool_execution_update") && seen[at..].contains(&format!("\"{id}\""))
-        {
-            return seen;
+        let line = &seen[at..];
+        if line.contains("tool_execution_update") {
+            awaited.retain(|id| !line.contains(id.as_str()));
         }
     }
+    seen
 }
 
 /// Starts `fast`, `slow` and `later` (which never gets a slot), stops them once `slow` runs.
@@ -48,8 +53,7 @@ fn stop_with(signal: Signal, slow: &str) -> (Vec<serde_json::Value>, Option<i32>
         ]);
     let mut child = test.spawn();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
-    let mut seen = wait_for_update(&mut stdout, "b");
-    seen += &wait_for_update(&mut stdout, "c");
+    let mut seen = wait_for_updates(&mut stdout, &["b", "c"]);
     send(&child, signal);
     stdout.read_to_string(&mut seen).unwrap();
     let done = Done::of(child);
@@ -104,7 +108,7 @@ fn nothing_of_a_stopped_tool_is_left() {
         .calls(&[("a", "t", json!({}))]);
     let mut child = test.spawn();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
-    let seen = wait_for_update(&mut stdout, "a");
+    let seen = wait_for_updates(&mut stdout, &["a"]);
     send(&child, Signal::INT);
     send(&child, Signal::INT);
     let mut rest = String::new();
