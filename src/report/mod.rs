@@ -9,6 +9,7 @@
 //! JSON keeps its data.
 
 pub(crate) mod card;
+mod echo;
 pub(crate) mod lines;
 pub(crate) mod pretty;
 pub(crate) mod progress;

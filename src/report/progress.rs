@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pitool::event::{Event, Listener, Notice};
 
+use super::echo::QuietControls;
 use super::rows::{self, MIN_AGE, Size};
 use super::style::{Styles, When};
 use super::tally::Tally;
@@ -29,6 +30,8 @@ pub(crate) type Label = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
 pub(crate) struct Progress {
     shared: Arc<Shared>,
     ticker: Option<JoinHandle<()>>,
+    /// While rows may be drawn.
+    quiet: Option<QuietControls>,
 }
 
 /// How progress shows.
@@ -81,7 +84,12 @@ impl Progress {
             let shared = Arc::clone(&shared);
             thread::spawn(move || shared.tick())
         });
-        Self { shared, ticker }
+        let quiet = (shared.mode == Mode::Rows).then(QuietControls::begin);
+        Self {
+            shared,
+            ticker,
+            quiet,
+        }
     }
 
     /// Announces calls that will start, so that the total is right from the beginning.
@@ -126,6 +134,7 @@ impl Progress {
             let _ = ticker.join();
         }
         lock(&self.shared.screen).clear();
+        self.quiet = None;
     }
 }
 
