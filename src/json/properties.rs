@@ -118,8 +118,10 @@ proptest! {
 
     #[test]
     fn reading_leniently_agrees_with_serde_json(text in text()) {
+        // A byte order mark in front is skipped, which serde_json does not do.
+        let text = text.trim_start_matches('\u{feff}');
         let scanned = scan::only_value(text.as_bytes());
-        match serde_json::from_str::<Value>(&text) {
+        match serde_json::from_str::<Value>(text) {
             Ok(value) => prop_assert_eq!(scanned.map(lenient::read), Ok(value)),
             Err(error) if scanned.is_ok() => {
                 let reason = error.to_string();

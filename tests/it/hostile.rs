@@ -1,6 +1,6 @@
 //! The worst tools: whatever they do, their call ends in time with one result, and nothing is left behind.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -375,9 +375,13 @@ fn pids(folder: &Path) -> String {
 
 #[test]
 fn death_of_pitool_is_the_end_of_its_tools() {
-    let script = "trap '' TERM HUP; sleep 300 & echo $$ $! >pids; wait; wait";
-    let mut test = one_call(&sh(script), json!({}));
+    let script = "trap '' TERM HUP; sleep 300 & echo $$ $! >pids; echo ready; wait; wait";
+    let mut test = one_call(&sh(script), json!({})).args(["--output", "events"]);
     let mut child = test.spawn();
+    // The update proves that pitool is past the start of the tool. The pipe stays open: its end would stop the tool too.
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut lines = stdout.by_ref().lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.contains("tool_execution_update")));
     let pids = pids(test.folder());
     let pitool = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     kill_process(pitool, Signal::KILL).unwrap();
