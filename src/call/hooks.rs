@@ -57,11 +57,12 @@ pub(super) async fn after(
     result: &mut ToolResult,
     is_error: &mut bool,
 ) {
+    let mut input = None;
     for hook in hooks(scope.runner, Moment::After, &call.name) {
-        let mut input = hook_input(scope, call, arguments);
+        let input = input.get_or_insert_with(|| hook_input(scope, call, arguments));
         input["result"] = serde_json::to_value(&*result).expect("a result has only string keys");
         input["isError"] = Value::Bool(*is_error);
-        match after_hook(scope, call, hook, &input).await {
+        match after_hook(scope, call, hook, input).await {
             Ok(answer) => answer.apply(result, is_error),
             Err(Throw(message)) => {
                 *result = thrown(scope.runner, call, &message);

@@ -58,10 +58,7 @@ pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<Exit> {
         return nested(&socket, &args.name, &arguments, global);
     }
     let loaded = load::load(global);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the runtime")?;
+    let runtime = super::runtime()?;
     let exit = runtime.block_on(by_hand(args, global, loaded, arguments));
     runtime.shutdown_background();
     exit

@@ -28,6 +28,7 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::PathBuf;
 
+use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 
 use crate::report::sanitize;
@@ -145,6 +146,14 @@ fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
 fn complain(sentence: &str) {
     // Nobody is left to tell when stderr is gone.
     let _ = writeln!(std::io::stderr(), "pitool: {sentence}");
+}
+
+/// The one thread that waits for everything a command runs.
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")
 }
 
 /// `pitool: outermost: cause`, then the hint of the innermost error that has one. Names of files and tools may hold

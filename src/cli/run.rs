@@ -197,10 +197,7 @@ pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<Exit> {
     if args.dry_run {
         return dry_run(args, loaded);
     }
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the runtime")?;
+    let runtime = super::runtime()?;
     let exit = runtime.block_on(run_all(args, global, loaded, &ledger));
     // A thread that still reads stdin or a terminal must not hold the process.
     runtime.shutdown_background();

@@ -87,10 +87,7 @@ pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<Exit> {
     if !args.only.is_empty() {
         loaded.registry.retain(&args.only);
     }
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the runtime")?;
+    let runtime = super::runtime()?;
     let exit = runtime.block_on(serve(args, global, loaded.registry, journal));
     // A thread that still reads stdin must not hold the process.
     runtime.shutdown_background();

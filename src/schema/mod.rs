@@ -17,10 +17,8 @@ mod formats;
 mod idn;
 mod judge;
 mod memo;
-#[allow(dead_code, reason = "the explanation reads the rest")]
 mod node;
 mod number;
-#[allow(dead_code, reason = "the explanation reads the rest")]
 mod pattern;
 mod reference;
 mod regex;

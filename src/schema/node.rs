@@ -304,11 +304,6 @@ impl Members {
             .find(|(member, _)| member == name)
             .map(|(_, id)| *id)
     }
-
-    /// Whether there are no members.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
 }
 
 impl Keywords {
