@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustix::process::{
-    Pid, Signal, WaitOptions, getpgrp, getpid, getsid, kill_process, kill_process_group,
-    set_child_subreaper, waitpid,
+    Pid, Signal, WaitOptions, getpid, kill_process, kill_process_group, set_child_subreaper,
+    waitpid,
 };
 
 use super::Invocation;
@@ -117,9 +117,12 @@ fn signal(orphan: &Process, signal: Signal) {
 /// Children that others in this process started are in our session, and in our group or the first of their own;
 /// they are left to those who wait for them.
 fn reap(process: &Process) {
-    let own_session = getsid(None).map_or(0, Pid::as_raw_pid);
-    let is_adopted = process.session != own_session
-        || (process.group != process.id && process.group != getpgrp().as_raw_pid());
+    // Asked of `/proc` as well: in a namespace of its own the system calls answer 0 for a session begun outside.
+    let Some(own) = Process::find(getpid().as_raw_pid()) else {
+        return;
+    };
+    let is_adopted = process.session != own.session
+        || (process.group != process.id && process.group != own.group);
     if is_adopted {
         let _ = waitpid(Pid::from_raw(process.id), WaitOptions::NOHANG);
     }

@@ -152,6 +152,41 @@ fn child_in_a_session_of_its_own() {
     );
 }
 
+/// In a container the session and the group of whoever started it may lie outside its namespace; the system calls then
+/// answer 0.
+#[test]
+fn leftovers_are_stopped_in_a_namespace_of_its_own() {
+    let unshare = [
+        "unshare",
+        "--user",
+        "--map-root-user",
+        "--pid",
+        "--fork",
+        "--mount-proc",
+    ];
+    let probe = std::process::Command::new(unshare[0])
+        .args(&unshare[1..])
+        .arg("true")
+        .output();
+    if !probe.is_ok_and(|probe| probe.status.success()) {
+        return; // No right to make namespaces: nothing can be shown here.
+    }
+    let done = one_call(
+        &sh("(setsid true &); setsid sleep 300 >/dev/null 2>&1 & echo gone"),
+        json!({}),
+    )
+    .under(unshare)
+    .run()
+    .code(0);
+    assert_eq!(done.texts(), ["gone"]);
+    assert!(
+        done.stderr
+            .contains("a process that left its group was stopped"),
+        "{}",
+        done.stderr
+    );
+}
+
 #[test]
 fn child_that_forks_twice() {
     let done = run(&sh("(setsid sh -c 'sleep 300 & echo $!' & ) ; sleep 0.2")).code(0);

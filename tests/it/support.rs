@@ -127,6 +127,23 @@ impl Test {
         self
     }
 
+    /// The same command line behind another one, which starts it.
+    pub(crate) fn under<S: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = S>) -> Self {
+        let mut words = words.into_iter();
+        let mut command = Command::new(words.next().expect("a program"));
+        command.args(words).arg(self.command.get_program());
+        command.args(self.command.get_args());
+        command.current_dir(self.folder());
+        for (name, value) in self.command.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        self.command = command;
+        self
+    }
+
     /// The command as it stands, to start it otherwise.
     pub(crate) fn command(&mut self) -> &mut Command {
         &mut self.command
