@@ -15,6 +15,7 @@ mod output;
 mod plan;
 mod print;
 mod run;
+mod schema;
 mod serve;
 mod show;
 mod signals;
@@ -69,6 +70,7 @@ enum Command {
     Declare(declare::Args),
     List(list::Args),
     Run(run::Args),
+    Schema(schema::Args),
     Serve(serve::Args),
     Show(show::Args),
     Timeline(timeline::Args),
@@ -134,6 +136,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
         Command::Declare(args) => declare::run(&args, &global),
         Command::List(args) => list::run(&args, &global),
         Command::Run(args) => run::run(&args, &global),
+        Command::Schema(schema::Args {}) => schema::run(&global),
         Command::Serve(args) => serve::run(&args, &global),
         Command::Show(args) => show::run(&args, &global),
         Command::Timeline(timeline::Args {}) => timeline::run(),

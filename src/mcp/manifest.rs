@@ -3,13 +3,16 @@
 //! Files are shared with other clients, so a field that is unknown here is a warning; everything that is known must be
 //! right. A server that is switched off is not looked at any further.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use schemars::{JsonSchema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::Value;
 
 use crate::manifest::Fault;
 use crate::program::ProgramError;
@@ -20,14 +23,20 @@ use super::names::sanitized;
 /// How long a server may take to start when its entry does not say: its first start may download it.
 const START_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// A file with servers.
-#[derive(Debug, Deserialize)]
+/// A file with MCP servers, as other clients read it too.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "Servers", transform = open)]
 pub(crate) struct ServersManifest {
+    /// The JSON Schema of this file, for editors.
     #[serde(rename = "$schema", default)]
+    #[schemars(with = "Value")]
     _schema: IgnoredAny,
+    /// A remark; nobody reads it.
     #[serde(rename = "$comment", default)]
+    #[schemars(with = "Value")]
     _comment: IgnoredAny,
+    /// The servers by name; their tools are called `mcp__SERVER__TOOL`.
     mcp_servers: Entries,
 }
 
@@ -59,32 +68,65 @@ impl<'de> Deserialize<'de> for Entries {
     }
 }
 
+impl JsonSchema for Entries {
+    fn schema_name() -> Cow<'static, str> {
+        "ServerEntries".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> schemars::Schema {
+        let entry = generator.subschema_for::<Entry>();
+        json_schema!({"type": "object", "additionalProperties": entry})
+    }
+}
+
+/// An unknown field of a file that other clients read too is a warning here, nothing that an editor should refuse.
+fn open(schema: &mut schemars::Schema) {
+    schema.remove("additionalProperties");
+}
+
 /// One server as its file writes it.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[schemars(rename = "Server", transform = open)]
 struct Entry {
+    /// The transport: `stdio` or `http`; what it is shows from `command` or `url` too.
     #[serde(rename = "type")]
     kind: Option<String>,
+    /// The program of a server that is a process; `${NAME}` stands for a variable.
     command: Option<String>,
+    /// Its arguments; `${NAME}` stands for a variable.
     args: Vec<String>,
+    /// Variables to add to its environment, which is a short one otherwise.
     env: BTreeMap<String, String>,
+    /// Whether it gets all of pitool's environment.
     inherit_env: bool,
+    /// Its working directory.
     cwd: Option<String>,
+    /// The address of a server behind streamable HTTP.
     url: Option<String>,
+    /// Headers of every request to it.
     headers: BTreeMap<String, String>,
+    /// Seconds that a call may go without an answer or a sign of progress.
     timeout: Option<f64>,
+    /// Milliseconds that the start may take; default 60000.
     start_timeout_ms: Option<u64>,
+    /// `false` switches the server off.
     enabled: Option<bool>,
+    /// `true` switches the server off.
     disabled: bool,
+    /// Whether a call whose outcome is unknown may be made again.
     replay: Replay,
 }
 
 /// Whether a call may be made again when nobody knows how it ended.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ServerReplay")]
 enum Replay {
+    /// Its effect must not happen twice.
     #[default]
     Never,
+    /// Running it twice is as good as once.
     Safe,
 }
 
@@ -286,8 +328,6 @@ impl Entry {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
-
     use super::*;
     use crate::manifest::{self, At};
 

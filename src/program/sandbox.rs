@@ -12,6 +12,7 @@ use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::private_folder::PrivateFolder;
@@ -20,8 +21,9 @@ use crate::private_folder::PrivateFolder;
 ///
 /// Shape: `{"read": ["."], "write": ["out"], "network": false, "memoryMb": 512, "cpuSeconds": 10}`.
 /// What is not named is not allowed; a limit that is not named is not set.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "Sandbox")]
 pub struct SandboxManifest {
     /// Files and folders to read and execute, relative to the tool's working directory.
     #[serde(default)]

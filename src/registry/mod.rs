@@ -5,6 +5,7 @@
 
 mod file;
 mod folder;
+mod json_schema;
 mod load;
 mod problem;
 mod servers;
@@ -17,6 +18,7 @@ use crate::manifest::nearest;
 use crate::pattern::Pattern;
 use crate::tool::Tool;
 
+pub use json_schema::json_schema;
 pub use load::Loaded;
 pub use problem::{Problem, Severity};
 pub use servers::ServerTools;

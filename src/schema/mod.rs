@@ -31,6 +31,7 @@ mod walk;
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -61,7 +62,7 @@ pub struct AcceptOptions {
 }
 
 /// How arguments that are not valid as they are may be converted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Coercion {
     /// The reference's three passes.
@@ -75,7 +76,7 @@ pub enum Coercion {
 }
 
 /// What becomes of arguments that the schema does not declare.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum UnknownArguments {
     /// The schema decides.

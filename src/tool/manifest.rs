@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
@@ -15,40 +16,70 @@ use crate::schema::{Coercion, UnknownArguments};
 
 use super::{CallsTools, Declaration, ExecutionMode, Executor, Prepare, Replay, Tool};
 
-/// What a tool's manifest may say; see the table in the README.
-#[derive(Debug, Deserialize)]
+/// A tool that a model can call.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "Tool")]
 pub(crate) struct ToolManifest {
+    /// The JSON Schema of this file, for editors.
     #[serde(rename = "$schema", default)]
+    #[schemars(with = "Value")]
     _schema: IgnoredAny,
+    /// A remark; nobody reads it.
     #[serde(rename = "$comment", default)]
+    #[schemars(with = "Value")]
     _comment: IgnoredAny,
+    /// What calls name: 1 to 128 of A-Z a-z 0-9 _ . -
+    #[schemars(regex(pattern = "^[A-Za-z0-9_.-]{1,128}$"))]
     name: String,
+    /// A name for people; the model does not see it.
     #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "String")]
     label: Option<String>,
+    /// What the tool does, for the model.
     description: String,
+    /// JSON Schema of the arguments (draft 2020-12 or 7), as the model sees it.
     #[serde(default = "any_object")]
     parameters: Value,
+    /// Part of the declaration, passed on as it is.
     #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Value")]
     constrained_sampling: Option<Value>,
+    /// JSON Schema of `structuredContent` in successful results.
     #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Value")]
     output_schema: Option<Value>,
+    /// What runs when the tool is called.
     execute: ProgramManifest,
+    /// Makes the arguments to validate from the raw ones, for example from an older shape.
     #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "ProgramManifest")]
     prepare_arguments: Option<ProgramManifest>,
+    /// `sequential`: every batch with a call to this tool runs one call after the other.
     #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "ExecutionMode")]
     execution_mode: Option<ExecutionMode>,
+    /// Whether a call whose outcome is unknown after an interruption may be run again.
     #[serde(default)]
     replay: Replay,
+    /// How arguments that are not valid as they are may be converted.
     #[serde(default)]
+    #[schemars(extend("default" = "standard"))]
     coerce: Coercion,
+    /// What becomes of arguments that `parameters` does not declare.
     #[serde(default)]
+    #[schemars(extend("default" = "schema"))]
     unknown_arguments: UnknownArguments,
+    /// Names of arguments that are paths of files the tool changes: such calls queue up per file.
     #[serde(default)]
     mutates: Vec<String>,
+    /// The tools that this tool may call while it runs: `true` for all, or name patterns such as `read_*`.
     #[serde(default)]
+    #[schemars(extend("default" = false))]
     calls_tools: CallsTools,
+    /// What the tool's process may touch (Linux); absent means no confinement.
     #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "SandboxManifest")]
     sandbox: Option<SandboxManifest>,
 }
 

@@ -4,12 +4,14 @@ mod manifest;
 mod native;
 mod remote;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use futures_util::FutureExt;
+use schemars::{JsonSchema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -42,7 +44,7 @@ pub struct Declaration {
 }
 
 /// Whether a tool wants its whole batch to run one call after the other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ExecutionMode {
     /// One call to this tool makes its batch sequential.
@@ -52,7 +54,7 @@ pub enum ExecutionMode {
 }
 
 /// Whether a call whose outcome is unknown may be run again.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Replay {
     /// Its effect must not happen twice.
@@ -115,6 +117,18 @@ impl<'de> Deserialize<'de> for CallsTools {
         }
 
         deserializer.deserialize_any(Written)
+    }
+}
+
+/// As [`CallsTools::deserialize`] reads it.
+impl JsonSchema for CallsTools {
+    fn schema_name() -> Cow<'static, str> {
+        "CallsTools".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> schemars::Schema {
+        let patterns = generator.subschema_for::<Vec<Pattern>>();
+        json_schema!({"anyOf": [{"type": "boolean"}, patterns]})
     }
 }
 

@@ -17,6 +17,7 @@ mod readme;
 mod run;
 mod samples;
 mod sandbox;
+mod schema;
 mod serve;
 mod shipped;
 mod stop;

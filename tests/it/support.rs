@@ -62,7 +62,11 @@ impl Test {
     pub(crate) fn file(self, path: &str, content: impl AsRef<[u8]>) -> Self {
         let path = self.folder().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, content).unwrap();
+        std::fs::write(&path, content).unwrap();
+        let is_manifest = path.ends_with(Path::new("tools.d").join(path.file_name().unwrap()));
+        if is_manifest && path.extension() == Some(OsStr::new("json")) {
+            crate::schema::accepts_if_it_loads(&path);
+        }
         self
     }
 
