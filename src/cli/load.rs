@@ -15,6 +15,11 @@ pub(crate) fn folders(global: &Global) -> Vec<PathBuf> {
     if !global.tools.is_empty() {
         return global.tools.clone();
     }
+    default_folders()
+}
+
+/// The folders that are searched when the command line names none.
+pub(crate) fn default_folders() -> Vec<PathBuf> {
     match std::env::var_os("PITOOL_TOOLS") {
         Some(list) if !list.is_empty() => std::env::split_paths(&list).collect(),
         _ => vec![PathBuf::from("tools.d")],

@@ -4,6 +4,8 @@
 
 mod call;
 mod check;
+mod complete;
+mod completions;
 mod declare;
 mod duration;
 mod gate;
@@ -11,6 +13,7 @@ mod ledger;
 mod list;
 mod listeners;
 mod load;
+mod man;
 mod output;
 mod plan;
 mod print;
@@ -55,7 +58,7 @@ struct Cli {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Global {
     /// Folder of tool manifests; repeatable [default: $PITOOL_TOOLS, else ./tools.d]
-    #[arg(long, value_name = "DIR", global = true)]
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, global = true)]
     pub(crate) tools: Vec<PathBuf>,
 
     /// Colour the output
@@ -67,8 +70,10 @@ pub(crate) struct Global {
 enum Command {
     Call(call::Args),
     Check(check::Args),
+    Completions(completions::Args),
     Declare(declare::Args),
     List(list::Args),
+    Man(man::Args),
     Run(run::Args),
     Schema(schema::Args),
     Serve(serve::Args),
@@ -110,6 +115,9 @@ impl From<Exit> for std::process::ExitCode {
 
 /// Runs the command that the arguments (program name first) name.
 pub(crate) fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
+    if complete::answer() {
+        return Exit::Ok;
+    }
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {
@@ -133,8 +141,10 @@ fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
     match command {
         Command::Call(args) => call::run(&args, &global),
         Command::Check(args) => check::run(&args, &global),
+        Command::Completions(args) => completions::run(&args),
         Command::Declare(args) => declare::run(&args, &global),
         Command::List(args) => list::run(&args, &global),
+        Command::Man(man::Args {}) => man::run(),
         Command::Run(args) => run::run(&args, &global),
         Command::Schema(schema::Args {}) => schema::run(&global),
         Command::Serve(args) => serve::run(&args, &global),

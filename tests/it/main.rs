@@ -1,6 +1,7 @@
 //! What the binary promises, a module per promise or command.
 
 mod agent_loop;
+mod completions;
 mod course;
 mod declare;
 mod formats;
@@ -8,6 +9,7 @@ mod hooks;
 mod hostile;
 mod journal;
 mod look;
+mod man;
 mod mcp;
 mod nested;
 mod order;
