@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use pitool::past::Past;
 use pitool::registry::Loaded;
 use serde_json::{Map, Value, json};
 
+use super::images::Images;
 use super::listeners::{Listeners, Listening};
 use super::signals::Signals;
 use super::{Exit, Global, duration, load};
@@ -46,6 +47,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     timeout: Option<Duration>,
 
+    /// Save the images of the result as files in this folder as well, and name them on stderr
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    save_images: Option<PathBuf>,
+
     /// Show progress on stderr
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
     progress: When,
@@ -55,6 +60,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<Exit> {
     let arguments = args.arguments()?;
     if let Some(socket) = std::env::var_os(SOCKET) {
+        if args.save_images.is_some() {
+            bail!("--save-images is for calls by hand, not for a tool that calls another");
+        }
         return nested(&socket, &args.name, &arguments, global);
     }
     let loaded = load::load(global);
@@ -120,6 +128,8 @@ async fn by_hand(
     let signals = Signals::listen().context("cannot listen for signals")?;
     let withheld = load::withheld(&loaded);
     let is_withheld = withheld.is_some();
+    let images = args.save_images.as_deref().map(Images::in_folder);
+    let mut images = images.transpose()?;
     let registry = Arc::new(loaded.registry);
     let listening = Listening {
         progress: args.progress,
@@ -137,6 +147,12 @@ async fn by_hand(
     let runner = Runner::new(registry, options);
     let answered = call_once(&runner, &args.name, arguments, &listeners, &signals).await;
     let outcome = &answered.outcomes[0];
+    let mut is_unsaved = false;
+    if let Some(images) = &mut images {
+        let saved = images.save(&outcome.tool_call.id, &outcome.result);
+        listeners.images(&outcome.tool_call.id, &saved, true);
+        is_unsaved = !saved.failures.is_empty();
+    }
     let line = serde_json::to_string(outcome).expect("an outcome has only string keys");
     let printed = listeners.suspend(|| print(&line, global.color));
     runner.registry.close_servers().await;
@@ -149,7 +165,7 @@ async fn by_hand(
     }
     Ok(match signals.received() {
         Some(signal) => Exit::Signal(signal),
-        None if is_withheld => Exit::NotUnderstood,
+        None if is_withheld || is_unsaved => Exit::NotUnderstood,
         None if outcome.is_error => Exit::Errors,
         None => Exit::Ok,
     })

@@ -12,6 +12,7 @@ use pitool::mcp::Hear;
 use pitool::registry::Registry;
 use pitool::stop::{StopLevel, Stopper};
 
+use super::images::Saved;
 use crate::report::lines::{Audience, EventLines};
 use crate::report::progress::Progress;
 use crate::report::sanitize;
@@ -97,6 +98,18 @@ impl Listeners {
         let error = self.styles.error.paint("error:");
         self.progress
             .say(&format!("pitool: {error} {}", sanitize::lines(sentence)));
+    }
+
+    /// Tells which images of a call could not be saved, and if `names_files` where the others are.
+    pub(crate) fn images(&self, id: &str, saved: &Saved, names_files: bool) {
+        for file in saved.files.iter().flatten().filter(|_| names_files) {
+            let sentence = format!("{id}: image saved as {}", file.display());
+            self.progress
+                .say(&format!("pitool: {}", sanitize::lines(&sentence)));
+        }
+        for failure in &saved.failures {
+            self.error(&format!("{id}: {failure}"));
+        }
     }
 
     /// Writes out what is left: how stdout and the events file took it. Others who hold the listeners (a question

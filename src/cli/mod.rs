@@ -9,6 +9,7 @@ mod completions;
 mod declare;
 mod duration;
 mod gate;
+mod images;
 mod ledger;
 mod list;
 mod listeners;

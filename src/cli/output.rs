@@ -11,6 +11,7 @@ use pitool::message::ToolResultMessage;
 use pitool::registry::Registry;
 use serde::Serialize;
 
+use super::images::Saved;
 use crate::report::card::Card;
 use crate::report::style::{Styles, When};
 use crate::report::{self, pretty, sanitize};
@@ -102,8 +103,13 @@ impl Printer {
         write(&lines)
     }
 
-    /// Prints the answers of one message, in one write.
-    pub(crate) fn print(&mut self, turn: &Turn, answered: &Answered) -> io::Result<()> {
+    /// Prints the answers of one message, in one write; `saved` is where the images of each call are.
+    pub(crate) fn print(
+        &mut self,
+        turn: &Turn,
+        answered: &Answered,
+        saved: &[Saved],
+    ) -> io::Result<()> {
         let text = match self.output {
             Output::Events => return Ok(()),
             Output::Transcript => {
@@ -120,7 +126,8 @@ impl Printer {
             Output::Text => answered
                 .outcomes
                 .iter()
-                .map(|outcome| self.card(outcome))
+                .enumerate()
+                .map(|(index, outcome)| self.card(outcome, saved.get(index)))
                 .collect(),
             Output::Jsonl | Output::Pretty | Output::Json => self.messages(turn, answered),
         };
@@ -179,7 +186,7 @@ impl Printer {
         line + "\n"
     }
 
-    fn card(&self, outcome: &Outcome) -> String {
+    fn card(&self, outcome: &Outcome, saved: Option<&Saved>) -> String {
         let tool = self.registry.get(&outcome.tool_call.name);
         let dropped: Vec<&str> = outcome
             .coercion
@@ -192,6 +199,7 @@ impl Printer {
             call: &outcome.tool_call,
             dropped: &dropped,
             result: &outcome.result,
+            images: saved.map_or(&[], |saved| &saved.files),
             is_error: outcome.is_error,
             duration_ms: outcome.duration_ms,
         };

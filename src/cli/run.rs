@@ -17,6 +17,7 @@ use pitool::schema::{Coercion, Lossy};
 use pitool::stop::{Stop, StopLevel, Stopper};
 
 use super::gate::Permits;
+use super::images::{Images, Saved};
 use super::ledger::{Entry, Ledger};
 use super::listeners::{Listeners, Listening};
 use super::output::{Output, Printer};
@@ -60,6 +61,10 @@ pub(crate) struct Args {
     /// What to print [default: pretty on a terminal, else jsonl]
     #[arg(long, value_name = "WHAT", value_enum)]
     output: Option<Output>,
+
+    /// Save the images of results as files in this folder as well, and name them on stderr or in the cards of text
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    save_images: Option<PathBuf>,
 
     /// Write the events as JSON lines to this file as well
     #[arg(long, value_name = "FILE")]
@@ -110,7 +115,7 @@ pub(crate) struct Args {
     strict_output: bool,
 
     /// Print what would start and run nothing
-    #[arg(long, conflicts_with_all = ["events", "output", "to", "journal", "replay"])]
+    #[arg(long, conflicts_with_all = ["events", "output", "to", "journal", "replay", "save_images"])]
     dry_run: bool,
 
     /// In arrays and session files run calls that have a result too
@@ -216,6 +221,8 @@ async fn run_all(
         not_understood: withheld.is_some(),
         ..Tally::default()
     };
+    let images = args.save_images.as_deref().map(Images::in_folder);
+    let images = images.transpose()?;
     let registry = Arc::new(loaded.registry);
     let listeners = Listeners::new(&args.listening(global), &registry, signals.stopper())?;
     registry.hear_servers(Listeners::hear(&listeners));
@@ -230,6 +237,8 @@ async fn run_all(
         listeners: &listeners,
         stdout: StdoutWatch::new(),
         timeout_batch: args.timeout_batch,
+        images,
+        names_images: args.output != Some(Output::Text),
         tally: &mut tally,
     };
     let written = session
@@ -351,6 +360,9 @@ struct Session<'a> {
     printer: Printer,
     stdout: StdoutWatch,
     timeout_batch: Option<Duration>,
+    images: Option<Images>,
+    /// Whether stderr says where they are, as stdout does not.
+    names_images: bool,
     tally: &'a mut Tally,
 }
 
@@ -393,8 +405,26 @@ impl Session<'_> {
         }
         let answered = self.run_batch(turn, &entry, stop).await;
         self.tally.add(&answered);
+        let saved = self.save_images(&answered);
         let printer = &mut self.printer;
-        self.listeners.suspend(|| printer.print(turn, &answered))
+        self.listeners
+            .suspend(|| printer.print(turn, &answered, &saved))
+    }
+
+    /// Saves the images of each call. What cannot be saved is told, and the results are printed all the same.
+    fn save_images(&mut self, answered: &Answered) -> Vec<Saved> {
+        let Some(images) = &mut self.images else {
+            return Vec::new();
+        };
+        let mut all = Vec::new();
+        for outcome in &answered.outcomes {
+            let id = &outcome.tool_call.id;
+            let saved = images.save(id, &outcome.result);
+            self.listeners.images(id, &saved, self.names_images);
+            self.tally.not_understood |= !saved.failures.is_empty();
+            all.push(saved);
+        }
+        all
     }
 
     async fn run_batch(&self, turn: &Turn, entry: &Entry<'_>, stop: &Stop) -> Answered {

@@ -1,5 +1,6 @@
 //! One call as a card for people: who was called with what, and what came back.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use pitool::message::{Content, ToolCall, ToolResult};
@@ -23,6 +24,8 @@ pub(crate) struct Card<'a> {
     pub(crate) result: &'a ToolResult,
     /// Whether it failed.
     pub(crate) is_error: bool,
+    /// Where the images of the result were saved, in their order; absent where one was not.
+    pub(crate) images: &'a [Option<PathBuf>],
     /// Milliseconds of `execute`; absent when it did not run.
     pub(crate) duration_ms: Option<u64>,
 }
@@ -95,12 +98,19 @@ impl Card<'_> {
 
     fn result_lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
+        let mut images = self.images.iter();
         for block in &self.result.content {
             match block {
                 Content::Text { text } => {
                     lines.extend(sanitize::lines(text).split('\n').map(str::to_owned));
                 }
-                Content::Image { data, mime_type } => lines.push(image_line(data, mime_type)),
+                Content::Image { data, mime_type } => {
+                    let mut line = image_line(data, mime_type);
+                    if let Some(Some(file)) = images.next() {
+                        line += &format!(" {}", sanitize::one_line(&file.to_string_lossy()));
+                    }
+                    lines.push(line);
+                }
             }
         }
         lines
@@ -171,6 +181,7 @@ mod tests {
             call: &call,
             dropped: &["ignored"],
             result: &result,
+            images: &[],
             is_error: false,
             duration_ms: Some(12),
         };
@@ -189,6 +200,7 @@ mod tests {
             call: &call,
             dropped: &[],
             result: &result,
+            images: &[],
             is_error: true,
             duration_ms: None,
         };
@@ -207,6 +219,7 @@ mod tests {
             call: &call,
             dropped: &[],
             result: &result,
+            images: &[],
             is_error: false,
             duration_ms: None,
         };
@@ -227,10 +240,13 @@ mod tests {
             (0..10).map(|n| (format!("a{n}"), json!(n))).collect();
         let call = call(Value::Object(arguments));
         let result = ToolResult {
-            content: vec![Content::Image {
-                data: "AAAA".repeat(1000),
-                mime_type: "image/png".into(),
-            }],
+            content: vec![
+                Content::Image {
+                    data: "AAAA".repeat(1000),
+                    mime_type: "image/png".into(),
+                };
+                2
+            ],
             ..ToolResult::default()
         };
         let card = Card {
@@ -238,12 +254,13 @@ mod tests {
             call: &call,
             dropped: &[],
             result: &result,
+            images: &[None, Some(PathBuf::from("out/call-1.png"))],
             is_error: false,
             duration_ms: None,
         };
         let rendered = card.render(80, &Styles::default());
         assert!(
-            rendered.contains("│  2 more arguments\n├─\n│  [image/png, 3 kB]\n"),
+            rendered.contains("│  2 more arguments\n├─\n│  [image/png, 3 kB]\n│  [image/png, 3 kB] out/call-1.png\n"),
             "{rendered}"
         );
     }

@@ -7,6 +7,7 @@ mod declare;
 mod formats;
 mod hooks;
 mod hostile;
+mod images;
 mod journal;
 mod look;
 mod man;
