@@ -59,6 +59,7 @@
 
 pub mod batch;
 pub mod call;
+pub mod cases;
 pub mod event;
 mod execute;
 pub mod format;

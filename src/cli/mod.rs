@@ -25,6 +25,7 @@ mod show;
 mod signals;
 mod stdin;
 mod stdout;
+mod test;
 mod timeline;
 mod transcript;
 mod validate;
@@ -79,6 +80,7 @@ enum Command {
     Schema(schema::Args),
     Serve(serve::Args),
     Show(show::Args),
+    Test(test::Args),
     Timeline(timeline::Args),
     Transcript(transcript::Args),
     Validate(validate::Args),
@@ -150,6 +152,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
         Command::Schema(schema::Args {}) => schema::run(&global),
         Command::Serve(args) => serve::run(&args, &global),
         Command::Show(args) => show::run(&args, &global),
+        Command::Test(args) => test::run(&args, &global),
         Command::Timeline(timeline::Args {}) => timeline::run(),
         Command::Transcript(args) => transcript::run(&args, &global),
         Command::Validate(args) => validate::run(&args, &global),

@@ -15,7 +15,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-pub use text::{compact, number_text, pretty};
+pub use text::{compact, fitted, number_text, pretty, spaced};
 pub use values::{Located, Values};
 
 /// How deep arguments may be nested; a scalar has depth 0, `[]` has depth 1.

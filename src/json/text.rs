@@ -18,6 +18,45 @@ pub fn compact(value: &Value) -> String {
     print(value, Layout::Compact)
 }
 
+/// A value on one line, with a space behind each comma and colon.
+pub fn spaced(value: &Value) -> String {
+    print(value, Layout::Spaced)
+}
+
+/// A value indented by two spaces a level, in which what fits into 100 columns stands on one line. The text is to stand
+/// at this level of indentation itself, on a line that holds so many characters already.
+pub fn fitted(value: &Value, level: usize, before: usize) -> String {
+    lay_out(value, level, before, COLUMNS)
+}
+
+/// How wide a line is where it can be.
+const COLUMNS: usize = 100;
+
+fn lay_out(value: &Value, level: usize, before: usize, columns: usize) -> String {
+    let line = spaced(value);
+    if 2 * level + before + line.chars().count() <= columns {
+        return line;
+    }
+    let indented = |name: &str, value: &Value| {
+        let value = lay_out(value, level + 1, name.chars().count(), columns);
+        format!("\n{}{name}{value}", "  ".repeat(level + 1))
+    };
+    let (open, members, close): (_, Vec<String>, _) = match value {
+        Value::Array(items) if !items.is_empty() => {
+            let items = items.iter().map(|item| indented("", item));
+            ('[', items.collect(), ']')
+        }
+        Value::Object(members) if !members.is_empty() => {
+            let member = |(name, value): (&String, &Value)| {
+                indented(&format!("{}: ", spaced(&name.as_str().into())), value)
+            };
+            ('{', members.iter().map(member).collect(), '}')
+        }
+        _ => return line,
+    };
+    format!("{open}{}\n{}{close}", members.join(","), "  ".repeat(level))
+}
+
 /// A value indented by two spaces a level, as `JSON.stringify(value, null, 2)`.
 pub fn pretty(value: &Value) -> String {
     print(value, Layout::Pretty)
@@ -26,6 +65,7 @@ pub fn pretty(value: &Value) -> String {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Layout {
     Compact,
+    Spaced,
     Pretty,
 }
 
@@ -52,12 +92,12 @@ fn print(value: &Value, layout: Layout) -> String {
             continue;
         };
         if !text.ends_with(['[', '{']) {
-            text.push(',');
+            text.push_str(if layout == Layout::Spaced { ", " } else { "," });
         }
         break_line(&mut text, layout, open.len());
         if let Some(key) = key {
             print_string(&mut text, key);
-            text.push_str(if layout == Layout::Pretty { ": " } else { ":" });
+            text.push_str(if layout == Layout::Compact { ":" } else { ": " });
         }
         open.extend(begin(&mut text, value));
     }
@@ -151,6 +191,20 @@ mod tests {
                 "\"\\/\u{8}\u{c}\n\r\t\u{0}\u{1f}\u{7f}\u{2028}é\u{1F600}"
             )),
             "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0000\\u001f\u{7f}\u{2028}é\u{1F600}\""
+        );
+    }
+
+    #[test]
+    fn what_fits_stands_on_one_line() {
+        let value = json!({"a": [1, 2], "bc": {"d": "long enough", "e": []}});
+        assert_eq!(fitted(&value, 0, 0), spaced(&value));
+        assert_eq!(
+            lay_out(&value, 0, 0, 30),
+            "{\n  \"a\": [1, 2],\n  \"bc\": {\n    \"d\": \"long enough\",\n    \"e\": []\n  }\n}"
+        );
+        assert_eq!(
+            spaced(&value),
+            r#"{"a": [1, 2], "bc": {"d": "long enough", "e": []}}"#
         );
     }
 

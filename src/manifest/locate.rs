@@ -1,5 +1,7 @@
 //! Where in a JSON text a value stands that a JSON Pointer names.
 
+use std::ops::Range;
+
 /// A place in a text: both count from 1, columns in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
@@ -56,6 +58,16 @@ pub(super) fn place(text: &str, pointer: &str, part: Part) -> Place {
             Part::Value => found.value,
         },
     )
+}
+
+/// The bytes of `text`, a JSON object, that hold the value of the member `name`.
+pub(crate) fn member_span(text: &str, name: &str) -> Option<Range<usize>> {
+    let mut scanner = Scanner { text, at: 0 };
+    scanner.skip_blank();
+    let start = scanner.member(name)?.value;
+    scanner.at = start;
+    scanner.skip_value();
+    Some(start..start + text[start..scanner.at].trim_end().len())
 }
 
 /// Byte offsets of a member of an object; in an array both are the element.
@@ -210,6 +222,15 @@ mod tests {
     fn the_last_of_two_equal_keys_counts() {
         case("/name", Part::Key, 4, 3);
         case("/name", Part::Value, 4, 12);
+    }
+
+    #[test]
+    fn the_bytes_of_a_member_are_found() {
+        let member = |name: &str| Some(&TEXT[member_span(TEXT, name)?]);
+        assert_eq!(member("name"), Some("2"));
+        assert_eq!(member("é1"), Some("[1, {\"x/y~\": true}, [ ]]"));
+        assert_eq!(member("none"), None);
+        assert_eq!(member_span("[1]", "a"), None);
     }
 
     #[test]

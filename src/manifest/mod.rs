@@ -14,6 +14,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 pub(crate) use diagnose::diagnose;
+pub(crate) use locate::member_span;
 pub use locate::{Part, Place};
 pub(crate) use nearest::nearest;
 

@@ -51,7 +51,7 @@ fn cannot_read(path: &Path, error: &io::Error) -> Problem {
 
 /// The text of a manifest. What is no regular file, also behind a link, is refused without opening it: opening a FIFO
 /// waits for its writer, opening a device may do anything.
-pub(super) fn read(path: &Path) -> Result<String, Problem> {
+pub(crate) fn read(path: &Path) -> Result<String, Problem> {
     let unreadable = |error: io::Error| cannot_read(path, &error);
     refuse_other_kinds(path, fs::metadata(path).map_err(unreadable)?.file_type())?;
     let file = open(path).map_err(unreadable)?;
@@ -62,7 +62,7 @@ pub(super) fn read(path: &Path) -> Result<String, Problem> {
     if bytes.len() as u64 > MAX_BYTES {
         return Err(Problem::of_file(
             path,
-            "is larger than 4 MiB, too large for a manifest",
+            "is larger than 4 MiB, too large for a manifest or a case",
         ));
     }
     String::from_utf8(bytes).map_err(|error| not_utf8(path, &error))
@@ -216,7 +216,10 @@ mod tests {
         let path = write(dir.path(), "large.json", &vec![b' '; limit]);
         assert_eq!(read(&path).unwrap().len(), limit);
         write(dir.path(), "large.json", &vec![b' '; limit + 1]);
-        refused(&path, "is larger than 4 MiB, too large for a manifest");
+        refused(
+            &path,
+            "is larger than 4 MiB, too large for a manifest or a case",
+        );
     }
 
     #[test]

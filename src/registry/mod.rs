@@ -4,7 +4,7 @@
 //! tools of its own ([`Registry::register`]).
 
 mod file;
-mod folder;
+pub(crate) mod folder;
 mod json_schema;
 mod load;
 mod problem;

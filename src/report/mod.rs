@@ -9,6 +9,7 @@
 //! JSON keeps its data.
 
 pub(crate) mod card;
+pub(crate) mod difference;
 mod echo;
 pub(crate) mod lines;
 pub(crate) mod pretty;
