@@ -8,13 +8,16 @@ mod complete;
 mod completions;
 mod declare;
 mod duration;
+mod fresh;
 mod gate;
 mod images;
+mod init;
 mod ledger;
 mod list;
 mod listeners;
 mod load;
 mod man;
+mod new;
 mod output;
 mod plan;
 mod print;
@@ -32,7 +35,7 @@ mod validate;
 
 use std::ffi::OsString;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
@@ -74,8 +77,10 @@ enum Command {
     Check(check::Args),
     Completions(completions::Args),
     Declare(declare::Args),
+    Init(init::Args),
     List(list::Args),
     Man(man::Args),
+    New(new::Args),
     Run(run::Args),
     Schema(schema::Args),
     Serve(serve::Args),
@@ -146,8 +151,10 @@ fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
         Command::Check(args) => check::run(&args, &global),
         Command::Completions(args) => completions::run(&args),
         Command::Declare(args) => declare::run(&args, &global),
+        Command::Init(args) => init::run(&args, &global),
         Command::List(args) => list::run(&args, &global),
         Command::Man(man::Args {}) => man::run(),
+        Command::New(args) => new::run(&args, &global),
         Command::Run(args) => run::run(&args, &global),
         Command::Schema(schema::Args {}) => schema::run(&global),
         Command::Serve(args) => serve::run(&args, &global),
@@ -171,6 +178,17 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
         .enable_all()
         .build()
         .context("cannot start the runtime")
+}
+
+/// A path as a shell takes it, safe to show.
+fn quoted(path: &Path) -> String {
+    let path = path.to_string_lossy();
+    let is_plain = |character: char| character.is_alphanumeric() || "/._-+".contains(character);
+    if path.chars().all(is_plain) && !path.starts_with('-') {
+        return path.into_owned();
+    }
+    let path = sanitize::one_line(&path).replace('\'', r"'\''");
+    format!("'{path}'")
 }
 
 /// `pitool: outermost: cause`, then the hint of the innermost error that has one. Names of files and tools may hold
@@ -209,3 +227,14 @@ impl std::fmt::Display for Hinted {
 }
 
 impl std::error::Error for Hinted {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_quoted_for_the_shell() {
+        assert_eq!(quoted(Path::new("a/b-c_1.d")), "a/b-c_1.d");
+        assert_eq!(quoted(Path::new("it's mine")), r"'it'\''s mine'");
+    }
+}

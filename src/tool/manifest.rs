@@ -177,10 +177,14 @@ impl ToolManifest {
     }
 }
 
-fn name_fault(name: &str) -> Option<Fault> {
+/// Whether a tool may have this name: 1 to 128 of `A-Za-z0-9_.-`.
+pub fn is_name(name: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
-    let is_name = (1..=128).contains(&name.len()) && name.bytes().all(is_allowed);
-    (!is_name).then(|| {
+    (1..=128).contains(&name.len()) && name.bytes().all(is_allowed)
+}
+
+fn name_fault(name: &str) -> Option<Fault> {
+    (!is_name(name)).then(|| {
         let message = format!(
             "a name is 1 to 128 of A-Z a-z 0-9 _ . -, got \"{}\"",
             shortened(name)

@@ -23,6 +23,7 @@ use crate::program::sandbox::Sandbox;
 use crate::schema::{Coercion, CompileError, Schema, UnknownArguments};
 
 pub(crate) use manifest::ToolManifest;
+pub use manifest::is_name;
 pub use native::{Execution, NativeExecute, NativePrepare, Updates};
 pub use remote::RemoteTool;
 

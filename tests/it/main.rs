@@ -24,6 +24,7 @@ mod sandbox;
 mod schema;
 mod serve;
 mod shipped;
+mod start;
 mod stop;
 mod support;
 mod timeline;

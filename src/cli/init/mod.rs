@@ -1,0 +1,151 @@
+//! `pitool init`: a folder to begin with.
+
+use std::io::{self, IsTerminal as _};
+use std::path::{Path, PathBuf};
+
+use pitool::cases::declared;
+use pitool::json;
+use pitool::registry::{Registry, json_schema};
+
+use super::fresh::{self, Fresh};
+use super::{Exit, Global, Hinted, print, quoted};
+use crate::report::style::Styles;
+use crate::report::text;
+
+/// Begin with two tools, a hook, a sample message and recorded cases
+///
+/// Writes a folder tools.d with a tool that is a jq filter, one that is a command, and a hook; a message of a model that
+/// calls them, and what they answered as cases for `pitool test`; and the setting that makes VS Code complete and check
+/// manifests. Never overwrites a file.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The folder; made if it is not there
+    #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath, default_value = ".")]
+    folder: PathBuf,
+}
+
+/// What is written, with a word for people; and the content of each.
+const FILES: [(&str, &str, &str); 6] = [
+    (
+        "tools.d/greet.json",
+        "a tool that is a jq filter",
+        include_str!("files/greet.json"),
+    ),
+    (
+        "tools.d/sort_lines.json",
+        "a tool that is a command",
+        include_str!("files/sort_lines.json"),
+    ),
+    (
+        "tools.d/10-guard.json",
+        "a hook that blocks calls",
+        include_str!("files/10-guard.json"),
+    ),
+    (
+        "tools.d/cases/sample.json",
+        "what the tools answer, recorded",
+        include_str!("files/case-sample.json"),
+    ),
+    (
+        "tools.d/cases/guard.json",
+        "a call that the hook blocks",
+        include_str!("files/case-guard.json"),
+    ),
+    (
+        "sample.json",
+        "what a model says that calls both tools",
+        include_str!("files/sample.json"),
+    ),
+];
+
+/// What a model is told of the tools; written once they can be loaded.
+const SURFACE: (&str, &str) = ("tools.d/cases/declare.json", "what a model is told of them");
+
+/// The tools folder, and what to do where there is one.
+const TOOLS: &str = "tools.d";
+const NEW: &str = "`pitool new NAME --jq` adds a tool to those that are there";
+
+/// For editors.
+const SETTINGS: &str = ".vscode/settings.json";
+const SCHEMA: &str = ".vscode/pitool.schema.json";
+
+/// Runs the command.
+pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<Exit> {
+    let folder = &args.folder;
+    if folder.join(TOOLS).exists() {
+        let message = format!(
+            "{} is there already; nothing was written",
+            folder.join(TOOLS).display()
+        );
+        return Err(Hinted::new(message, NEW).into());
+    }
+    let files = FILES.map(|(name, _, content)| Fresh::new(folder.join(name), content));
+    fresh::write_all(&files, "begin in another folder: pitool init DIR")?;
+    let tools = Registry::load(&[folder.join(TOOLS)]).registry;
+    let surface = json::fitted(&declared(&tools), 0, 0) + "\n";
+    fresh::write_all(&[Fresh::new(folder.join(SURFACE.0), surface)], "remove it")?;
+    let editor = set_up_editor(folder)?;
+    print::text_of(&told(folder, &editor, global), Exit::Ok)
+}
+
+/// What became of the editor's setting.
+enum Editor {
+    Written,
+    /// There are settings already.
+    ToAdd,
+}
+
+fn set_up_editor(folder: &Path) -> anyhow::Result<Editor> {
+    let schema = folder.join(SCHEMA);
+    if !schema.exists() {
+        let content = json::pretty(&json_schema()) + "\n";
+        fresh::write_all(&[Fresh::new(schema, content)], "remove it")?;
+    }
+    let settings = folder.join(SETTINGS);
+    if settings.exists() {
+        return Ok(Editor::ToAdd);
+    }
+    let content = include_str!("files/settings.json");
+    fresh::write_all(&[Fresh::new(settings, content)], "remove it")?;
+    Ok(Editor::Written)
+}
+
+/// What was written, and what to type next.
+fn told(folder: &Path, editor: &Editor, global: &Global) -> String {
+    let styles = Styles::of_stream(global.color, io::stdout().is_terminal());
+    let mut lines: Vec<(&str, &str)> = FILES.iter().map(|(name, word, _)| (*name, *word)).collect();
+    lines.push(SURFACE);
+    lines.push((SCHEMA, "for editors: the fields of manifests"));
+    if matches!(editor, Editor::Written) {
+        lines.push((SETTINGS, "VS Code completes and checks them"));
+    }
+    let columns = lines
+        .iter()
+        .map(|(name, _)| text::width(name))
+        .max()
+        .unwrap_or(0);
+    let mut told = String::new();
+    for (name, word) in lines {
+        let name = styles.key.paint(text::pad(name, columns));
+        told += &format!("wrote {name}  {}\n", styles.dim.paint(word));
+    }
+    if matches!(editor, Editor::ToAdd) {
+        told += &format!(
+            "\n{SETTINGS} is there already; this in it makes VS Code complete and check manifests:\n\n{}",
+            indented(include_str!("files/settings.json"))
+        );
+    }
+    let enter = if folder == Path::new(".") {
+        String::new()
+    } else {
+        format!("cd {} && ", quoted(folder))
+    };
+    told += &format!(
+        "\nRun the sample, then test the tools against what is recorded:\n\n  {enter}pitool run < sample.json\n  pitool test\n"
+    );
+    told
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("  {line}\n")).collect()
+}
