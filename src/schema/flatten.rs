@@ -11,8 +11,8 @@ use serde_json::{Map, Number, Value, json};
 
 use super::{
     endless::endless,
-    formats,
     node::{Arena, Items, Keywords, Node, NodeId},
+    own::OwnAssertions,
 };
 
 /// The keyword under which a node's assertions hang that the crate is not asked for; its value is the node's index.
@@ -166,7 +166,7 @@ impl Writer<'_> {
         let mut schema = Schema::default();
         write_values(&mut schema, keywords);
         write_bounds(&mut schema, keywords);
-        if has_own_assertions(keywords) {
+        if OwnAssertions::has_any(keywords) {
             schema.put(OWN_KEYWORD, id.index());
         }
         self.write_object(&mut schema, keywords, &way);
@@ -443,17 +443,6 @@ fn rejects_everything(keywords: &Keywords) -> bool {
             .is_some_and(|reference| reference.target.is_none())
 }
 
-fn has_own_assertions(keywords: &Keywords) -> bool {
-    keywords.pattern.is_some() || keywords.multiple_of.is_some() || has_own_format(keywords)
-}
-
-fn has_own_format(keywords: &Keywords) -> bool {
-    keywords
-        .format
-        .as_deref()
-        .is_some_and(|name| formats::check(name).is_some())
-}
-
 fn write_values(schema: &mut Schema, keywords: &Keywords) {
     if let Some(types) = &keywords.types {
         let names: Vec<String> = types
@@ -470,7 +459,7 @@ fn write_values(schema: &mut Schema, keywords: &Keywords) {
         keywords
             .format
             .clone()
-            .filter(|_| !has_own_format(keywords)),
+            .filter(|_| !OwnAssertions::has_format(keywords)),
     );
     if keywords.unique_items {
         schema.put("uniqueItems", true);

@@ -1,5 +1,6 @@
 //! From the text of a filter to something that runs, with nothing in it that reaches out of the filter.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use jaq_core::data::JustLut;
@@ -38,29 +39,67 @@ static DEFINITIONS: LazyLock<Vec<Def>> = LazyLock::new(|| {
 });
 
 /// Compiles a filter; the error says where and what.
+///
+/// Compiling all of jq's definitions takes far longer than compiling a filter, and most filters need none of them. So a
+/// filter is compiled without, and again with those that it turned out to lack, until it lacks nothing.
 pub(super) fn compiled(text: &str) -> Result<Compiled, String> {
+    let arena = Arena::default();
+    let mut needed = BTreeSet::new();
+    loop {
+        match compiled_with(text, &arena, &needed)? {
+            Ok(filter) => return Ok(filter),
+            Err(errors) => {
+                let known = needed.len();
+                needed.extend(lacking(&errors));
+                if needed.len() == known {
+                    return Err(compile_error(text, errors));
+                }
+            }
+        }
+    }
+}
+
+type CompileErrors<'t> = compile::Errors<&'t str, ()>;
+
+/// Compiles a filter with those of jq's definitions that have one of the names.
+fn compiled_with<'t>(
+    text: &'t str,
+    arena: &'t Arena,
+    needed: &BTreeSet<&'static str>,
+) -> Result<Result<Compiled, CompileErrors<'t>>, String> {
     let funs = jaq_core::funs::<Data>()
         .chain(jaq_std::funs())
         .chain(jaq_json::funs())
         .filter(|(name, ..)| !REMOVED.contains(name) && *name != "fromjson")
         .chain([from_json()]);
-    let arena = Arena::default();
-    let modules = Loader::new(DEFINITIONS.iter().cloned())
-        .load(
-            &arena,
-            File {
-                code: text,
-                path: (),
-            },
-        )
+    let definitions = if needed.is_empty() {
+        Vec::new()
+    } else {
+        let chosen = DEFINITIONS.iter().filter(|def| needed.contains(def.name));
+        chosen.cloned().collect()
+    };
+    let file = File {
+        code: text,
+        path: (),
+    };
+    let modules = Loader::new(definitions)
+        .load(arena, file)
         .map_err(|errors| load_error(text, errors))?;
     load::import(&modules, |_| Err("there are no modules here".to_owned()))
         .map_err(|errors| load_error(text, errors))?;
-    Compiler::default()
+    Ok(Compiler::default()
         .with_funs(funs)
         .with_global_vars(["$call"])
-        .compile(modules)
-        .map_err(|errors| compile_error(text, errors))
+        .compile(modules))
+}
+
+/// The names of jq's definitions among what a filter lacks.
+fn lacking(errors: &CompileErrors<'_>) -> impl Iterator<Item = &'static str> {
+    let undefined = errors.iter().flat_map(|(_, errors)| errors);
+    undefined
+        .filter(|(_, undefined)| matches!(undefined, compile::Undefined::Filter(_)))
+        .filter_map(|(name, _)| DEFINITIONS.iter().find(|def| def.name == *name))
+        .map(|def| def.name)
 }
 
 /// `fromjson` on text that a model may have written: no depth of it may overflow the stack.
@@ -115,7 +154,7 @@ fn unexpected(text: &str, expected: &str, found: &str) -> String {
     )
 }
 
-fn compile_error(text: &str, errors: compile::Errors<&str, ()>) -> String {
+fn compile_error(text: &str, errors: CompileErrors<'_>) -> String {
     let first = errors.into_iter().flat_map(|(_, errors)| errors).next();
     match first {
         Some((name, compile::Undefined::Filter(arity))) => {
@@ -149,6 +188,8 @@ fn place(text: &str, part: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[track_caller]
@@ -185,6 +226,33 @@ mod tests {
             "include \"a\"; .",
             "line 1 column 10: cannot load \"a\": there are no modules here",
         );
+    }
+
+    /// Otherwise a filter could mean something else as long as the definition is missing.
+    #[test]
+    fn no_definition_stands_before_a_native_of_its_name() {
+        let natives: HashSet<(&str, usize)> = jaq_core::funs::<Data>()
+            .chain(jaq_std::funs())
+            .chain(jaq_json::funs())
+            .map(|(name, arguments, _)| (name, arguments.len()))
+            .collect();
+        for def in &*DEFINITIONS {
+            let native = natives.contains(&(def.name, def.args.len()));
+            assert!(!native, "{}/{}", def.name, def.args.len());
+        }
+    }
+
+    #[test]
+    fn every_definition_brings_what_it_needs() {
+        for def in &*DEFINITIONS {
+            let arguments = vec!["."; def.args.len()].join("; ");
+            let call = match (def.name.starts_with('@'), def.args.len()) {
+                (true, _) => format!("{} \"\\(.)\"", def.name),
+                (false, 0) => def.name.to_owned(),
+                (false, _) => format!("{}({arguments})", def.name),
+            };
+            assert_eq!(compiled(&call).map(|_| ()), Ok(()), "{call}");
+        }
     }
 
     #[test]
