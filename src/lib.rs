@@ -57,6 +57,7 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+pub mod audit;
 pub mod batch;
 pub mod call;
 pub mod cases;

@@ -29,7 +29,7 @@ pub(crate) use output::output_errors;
 use crate::event::{Event, Listener, Notice};
 use crate::json;
 use crate::message::{NestedCalls, ToolCall, ToolResult, ToolResultMessage, unix_millis};
-use crate::program::{Invocation, Throw};
+use crate::program::{Invocation, Probe, Throw};
 use crate::queue::Files;
 use crate::schema::{self, AcceptOptions, Rejected, Step, Violation};
 use crate::stop::Stop;
@@ -281,6 +281,7 @@ fn hook_invocation<'a>(
         socket: None,
         sandbox: None,
         stop,
+        probe: None,
         notice,
     }
 }
@@ -389,6 +390,12 @@ pub(crate) async fn finish(
     }
 }
 
+/// The probe of a run is that of one call of it.
+fn probe_of<'a>(scope: Scope<'a>, call: &ToolCall) -> Option<&'a Probe> {
+    let probe = scope.runner.options.probe.as_deref();
+    probe.filter(|probe| probe.is_of(&call.id))
+}
+
 async fn run_executor(
     scope: Scope<'_>,
     call: &ToolCall,
@@ -412,6 +419,7 @@ async fn run_executor(
         socket,
         sandbox: tool.sandbox.as_ref(),
         stop: scope.stop,
+        probe: probe_of(scope, call),
         notice: &notice,
     };
     match &tool.executor {

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::journal::Journal;
 use crate::message::ToolCall;
+use crate::program::Probe;
 use crate::queue::FileQueue;
 use crate::registry::Registry;
 use crate::schema::{AcceptOptions, Coercion, Lossy, UnknownArguments};
@@ -78,6 +79,8 @@ pub struct Options {
     pub withheld: Option<String>,
     /// Whose rules hold where programs differ.
     pub profile: Profile,
+    /// Watches the process of one call.
+    pub probe: Option<Arc<Probe>>,
 }
 
 impl Default for Options {
@@ -92,6 +95,7 @@ impl Default for Options {
             gate: None,
             withheld: None,
             profile: Profile::Pi,
+            probe: None,
         }
     }
 }

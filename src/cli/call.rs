@@ -1,7 +1,7 @@
 //! `pitool call`: one call, by hand, or by a running tool to the pitool that runs it.
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal as _, Read as _, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,8 +14,9 @@ use pitool::message::ToolCall;
 use pitool::nested::client;
 use pitool::past::Past;
 use pitool::registry::Loaded;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::arguments::Arguments;
 use super::images::Images;
 use super::listeners::{Listeners, Listening};
 use super::signals::Signals;
@@ -35,13 +36,8 @@ pub(crate) struct Args {
     /// The tool
     name: String,
 
-    /// Arguments: `key=text`, `key:=JSON`; or `-` for one JSON object on stdin
-    #[arg(value_name = "ARGUMENT")]
-    arguments: Vec<String>,
-
-    /// The arguments as one JSON object
-    #[arg(long = "args", value_name = "JSON", conflicts_with = "arguments")]
-    json: Option<String>,
+    #[command(flatten)]
+    arguments: Arguments,
 
     /// Time limit if the manifest sets none, such as 1500ms, 30s, 2m
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
@@ -58,7 +54,7 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<Exit> {
-    let arguments = args.arguments()?;
+    let arguments = args.arguments.read()?;
     if let Some(socket) = std::env::var_os(SOCKET) {
         if args.save_images.is_some() {
             bail!("--save-images is for calls by hand, not for a tool that calls another");
@@ -70,41 +66,6 @@ pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<Exit> {
     let exit = runtime.block_on(by_hand(args, global, loaded, arguments));
     runtime.shutdown_background();
     exit
-}
-
-impl Args {
-    fn arguments(&self) -> anyhow::Result<Value> {
-        if let Some(text) = &self.json {
-            return json::parse(text.as_bytes()).context("--args");
-        }
-        if self.arguments == ["-"] {
-            let mut text = Vec::new();
-            io::stdin()
-                .read_to_end(&mut text)
-                .context("cannot read stdin")?;
-            return json::parse(&text).context("stdin");
-        }
-        let pairs: Result<Map<String, Value>, _> = self
-            .arguments
-            .iter()
-            .map(|argument| pair(argument))
-            .collect();
-        Ok(Value::Object(pairs?))
-    }
-}
-
-/// `key=text` or `key:=JSON`.
-fn pair(argument: &str) -> anyhow::Result<(String, Value)> {
-    let Some((key, text)) = argument.split_once('=') else {
-        bail!("{argument:?} is no argument of a tool: write key=text, key:=JSON, or - alone");
-    };
-    match key.strip_suffix(':') {
-        None => Ok((key.to_owned(), text.into())),
-        Some(key) => {
-            let value = json::parse(text.as_bytes()).with_context(|| format!("{key}:="))?;
-            Ok((key.to_owned(), value))
-        }
-    }
 }
 
 fn nested(
@@ -208,33 +169,4 @@ fn print(outcome: &str, color: When) -> io::Result<()> {
     };
     writeln!(stdout, "{text}")?;
     stdout.flush()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn case(arguments: &[&str], expected: &Value) {
-        let pairs: anyhow::Result<Map<String, Value>> =
-            arguments.iter().map(|argument| pair(argument)).collect();
-        assert_eq!(&Value::Object(pairs.unwrap()), expected);
-    }
-
-    #[test]
-    fn pairs_are_text_or_json() {
-        case(&[], &json!({}));
-        case(&["a=1", "b:=1", "c="], &json!({"a": "1", "b": 1, "c": ""}));
-        case(&["a=x=y", "b:c=d"], &json!({"a": "x=y", "b:c": "d"}));
-        case(&["a:={\"b\":[null]}"], &json!({"a": {"b": [null]}}));
-        case(&["a=1", "a=2"], &json!({"a": "2"}));
-    }
-
-    #[test]
-    fn what_is_no_pair_is_refused() {
-        let error = pair("word").unwrap_err();
-        assert!(error.to_string().starts_with("\"word\" is no argument"));
-        let error = pair("a:=word").unwrap_err();
-        assert_eq!(error.to_string(), "a:=");
-    }
 }

@@ -2,6 +2,8 @@
 //!
 //! A subcommand is a file of its own with its `Args` and its `run`, a variant of [`Command`] and one match arm.
 
+mod arguments;
+mod audit;
 mod call;
 mod check;
 mod complete;
@@ -73,6 +75,7 @@ pub(crate) struct Global {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Audit(audit::Args),
     Call(call::Args),
     Check(check::Args),
     Completions(completions::Args),
@@ -147,6 +150,7 @@ pub(crate) fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
 fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
     let Cli { global, command } = cli;
     match command {
+        Command::Audit(args) => audit::run(&args, &global),
         Command::Call(args) => call::run(&args, &global),
         Command::Check(args) => check::run(&args, &global),
         Command::Completions(args) => completions::run(&args),

@@ -68,6 +68,7 @@ fn plan(runner: &Runner, tool_call: &ToolCall) -> Result<(Value, Value), CallErr
                 socket: None,
                 sandbox: None,
                 stop: &Stop::never(),
+                probe: None,
                 notice: &|_| (),
             };
             let plan = program.plan(&arguments, &invocation);

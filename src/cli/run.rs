@@ -309,6 +309,7 @@ impl Args {
             },
             withheld,
             profile: self.profile.into(),
+            probe: None,
             gate,
         }
     }

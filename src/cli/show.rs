@@ -183,6 +183,7 @@ fn environment(tool: &Tool) -> Result<BTreeMap<String, String>, String> {
         socket: calls_tools.then_some(Path::new("(a socket of the call's own)")),
         sandbox: tool.sandbox.as_ref(),
         stop: &stop,
+        probe: None,
         notice: &|_| (),
     };
     let variables = program.environment(&invocation);

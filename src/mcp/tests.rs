@@ -92,6 +92,7 @@ impl Fake {
             socket: None,
             sandbox: None,
             stop,
+            probe: None,
             notice: &|_| {},
         };
         let update = |value| updates.lock().unwrap().push(value);

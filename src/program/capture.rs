@@ -95,6 +95,16 @@ impl Capture {
         }
     }
 
+    /// Whether nothing came.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.total == 0
+    }
+
+    /// Whether the model will get less than all.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.start() > 0 || self.total > self.tail.len() as u64
+    }
+
     fn exceeds_bytes(&self) -> bool {
         self.total > self.limit as u64
     }

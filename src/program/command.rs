@@ -10,15 +10,17 @@ use std::time::Duration;
 use serde_json::{Value, json as value};
 
 use super::capture::DEFAULT_BYTES;
-use super::environment::{EnvironmentTemplate, Inherit, SOCKET};
+use super::environment::{CALL_ID, EnvironmentTemplate, Inherit, SOCKET, TOOL_NAME};
 use super::locate;
 use super::manifest::{ProgramManifest, StdinManifest};
 #[cfg(target_os = "linux")]
 use super::orphan;
 use super::output::{Output, Reader, Terms};
 use super::placeholder::{CommandTemplate, Declared, Template};
-use super::process::{Ended, Running};
+use super::probe::{Probe, Sighting, Watched};
+use super::process::{Ended, Input, Running, Sink};
 use super::sandbox::{Confined, Place};
+use super::watcher::Announced;
 use super::{Invocation, ProgramError, Role, Throw, reason};
 use crate::json;
 use crate::message::ToolResult;
@@ -87,9 +89,19 @@ impl Command {
         let command = self.command(arguments, invocation)?;
         let stdin = self.stdin.bytes(arguments, invocation);
         let mut reader = Reader::new(self.terms(&self.output, timeout), update, invocation);
-        let ended = self
-            .run(command, stdin, timeout, invocation, &mut reader)
-            .await?;
+        let ended = match invocation.probe {
+            None => {
+                let stdin = stdin.map_or(Input::Nothing, Input::Bytes);
+                let ran = self.run(command, stdin, timeout, invocation, &mut reader);
+                ran.await?.0
+            }
+            Some(probe) => {
+                let stdin = probe.stdin(stdin).map_or(Input::Nothing, Input::Watched);
+                let ran =
+                    self.run_watched(command, stdin, timeout, (invocation, probe), &mut reader);
+                ran.await?
+            }
+        };
         reader.result(&ended)
     }
 
@@ -101,13 +113,35 @@ impl Command {
         invocation: &Invocation<'_>,
     ) -> Result<Option<Value>, Throw> {
         let command = self.command(&Value::Null, invocation)?;
-        let stdin = Some(line(input));
+        let stdin = Input::Bytes(line(input));
         let timeout = Some(timeout);
         let mut reader = Reader::new(self.terms(&Output::Json, timeout), &|_| {}, invocation);
-        let ended = self
+        let (ended, _) = self
             .run(command, stdin, timeout, invocation, &mut reader)
             .await?;
         reader.answer(&ended)
+    }
+
+    /// Runs the process under the eyes of a probe.
+    async fn run_watched(
+        &self,
+        command: process::Command,
+        stdin: Input,
+        timeout: Option<Duration>,
+        (invocation, probe): (&Invocation<'_>, &Probe),
+        reader: &mut Reader<'_>,
+    ) -> Result<Ended, Throw> {
+        let mut watched = Watched::new(reader);
+        let ran = self.run(command, stdin, timeout, invocation, &mut watched);
+        let (ended, left_group) = ran.await?;
+        let printed = watched.printed();
+        probe.saw(Sighting::new(
+            &ended,
+            left_group,
+            printed,
+            reader.heard(&ended),
+        ));
+        Ok(ended)
     }
 
     fn terms<'a>(&'a self, output: &'a Output, timeout: Option<Duration>) -> Terms<'a> {
@@ -119,21 +153,26 @@ impl Command {
         }
     }
 
+    /// Brings a process to its end; with it come the names of processes that had left its group.
     async fn run(
         &self,
         mut command: process::Command,
-        stdin: Option<Vec<u8>>,
+        stdin: Input,
         timeout: Option<Duration>,
         invocation: &Invocation<'_>,
-        reader: &mut Reader<'_>,
-    ) -> Result<Ended, Throw> {
+        sink: &mut dyn Sink,
+    ) -> Result<(Ended, Vec<String>), Throw> {
         let program = PathBuf::from(command.get_program());
         let confined = self.confine(&mut command, &program, invocation)?;
-        let running = Running::start(command, stdin).map_err(|error| {
+        let announced = Announced::new(
+            &without_nul(invocation.tool_call_id),
+            &without_nul(invocation.tool_name),
+        );
+        let running = Running::start(command, stdin, announced).map_err(|error| {
             self.cannot_start(&locate::why(&error, &program, self.cwd.as_deref()))
         })?;
         let ended = running
-            .finish(timeout, invocation.stop, reader)
+            .finish(timeout, invocation.stop, sink)
             .await
             .map_err(|error| {
                 Throw(format!(
@@ -145,7 +184,9 @@ impl Command {
             invocation.warn("a process that it left running was stopped");
         }
         #[cfg(target_os = "linux")]
-        orphan::stop(invocation).await;
+        let left_group = orphan::stop(invocation).await;
+        #[cfg(not(target_os = "linux"))]
+        let left_group = Vec::new();
         if ended.output_held {
             invocation
                 .warn("a process outside its group held its output, which was not read to its end");
@@ -154,7 +195,12 @@ impl Command {
             // Removing what the tool left in its TMPDIR may take long.
             let _ = tokio::task::spawn_blocking(move || drop(confined)).await;
         }
-        Ok(ended)
+        Ok((ended, left_group))
+    }
+
+    /// Whether arguments of the call are among those of the process.
+    pub(crate) fn has_placeholders(&self) -> bool {
+        self.template.has_placeholders()
     }
 
     /// The folder in which the process runs, if the manifest says one.
@@ -182,8 +228,8 @@ impl Command {
         invocation: &Invocation<'_>,
     ) -> Result<BTreeMap<OsString, OsString>, Throw> {
         let mut own = vec![
-            ("PITOOL_TOOL_CALL_ID", without_nul(invocation.tool_call_id)),
-            ("PITOOL_TOOL_NAME", without_nul(invocation.tool_name)),
+            (CALL_ID, without_nul(invocation.tool_call_id)),
+            (TOOL_NAME, without_nul(invocation.tool_name)),
         ];
         own.extend(invocation.socket.map(|socket| (SOCKET, socket.into())));
         self.environment.variables(own)

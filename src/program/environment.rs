@@ -10,6 +10,10 @@ const PASSED: [&str; 9] = [
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "TMPDIR", "TZ",
 ];
 
+/// Which call a process belongs to.
+pub(crate) const CALL_ID: &str = "PITOOL_TOOL_CALL_ID";
+pub(crate) const TOOL_NAME: &str = "PITOOL_TOOL_NAME";
+
 /// Where the socket of a running pitool is; a process gets its own or none.
 pub(crate) const SOCKET: &str = "PITOOL_SOCKET";
 

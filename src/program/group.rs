@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
-use super::watcher;
+use super::watcher::{self, Announced};
 
 /// The leaders of the live groups.
 static LEADERS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
@@ -31,8 +31,18 @@ pub(crate) struct Group {
 impl Group {
     /// The group of a process that was started as the leader of its own.
     pub(crate) fn of(leader: Pid) -> Self {
-        leaders().insert(leader.as_raw_pid());
         watcher::group_started(leader);
+        Self::known(leader)
+    }
+
+    /// The same of a process whose start was announced.
+    pub(crate) fn announced(leader: Pid, announced: Announced) -> Self {
+        announced.started(leader);
+        Self::known(leader)
+    }
+
+    fn known(leader: Pid) -> Self {
+        leaders().insert(leader.as_raw_pid());
         Self {
             leader,
             has_ended: false,

@@ -109,6 +109,7 @@ pub(crate) struct Items<'a> {
     latest_update: Option<Value>,
     /// Why something that was printed is no item.
     wrong: Option<String>,
+    ignored: u64,
 }
 
 impl<'a> Items<'a> {
@@ -118,6 +119,7 @@ impl<'a> Items<'a> {
             result: None,
             latest_update: None,
             wrong: None,
+            ignored: 0,
         }
     }
 
@@ -129,6 +131,16 @@ impl<'a> Items<'a> {
     /// Whether a result came.
     pub(crate) fn has_result(&self) -> bool {
         self.result.is_some()
+    }
+
+    /// Counts what is printed when nothing can change any more, without white space around it.
+    pub(crate) fn ignore(&mut self, bytes: &[u8]) {
+        self.ignored += bytes.trim_ascii().len() as u64;
+    }
+
+    /// How many bytes came after the result.
+    pub(crate) fn ignored(&self) -> u64 {
+        if self.has_result() { self.ignored } else { 0 }
     }
 
     /// Takes the next item; after a result everything is ignored.

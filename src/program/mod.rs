@@ -18,6 +18,7 @@ mod manifest;
 mod orphan;
 mod output;
 mod placeholder;
+mod probe;
 mod process;
 #[cfg(target_os = "linux")]
 mod procfs;
@@ -43,6 +44,7 @@ pub(crate) use self::exit::signal_name;
 use self::jq::{Filter, JqOutput};
 pub use self::manifest::{ProgramManifest, StdinManifest};
 use self::output::Output;
+pub use self::probe::{Ending, OutputKind, Printed, Probe, ProbedStdin, Sighting};
 use self::sandbox::Sandbox;
 use crate::event::Notice;
 use crate::message::ToolResult;
@@ -127,6 +129,8 @@ pub struct Invocation<'a> {
     pub sandbox: Option<&'a Sandbox>,
     /// Ends the program.
     pub stop: &'a Stop,
+    /// Watches the process; a filter has none.
+    pub probe: Option<&'a Probe>,
     /// Hears what people should know: lines of stderr, processes that were left behind.
     pub notice: &'a (dyn Fn(Notice) + Send + Sync),
 }
@@ -204,6 +208,14 @@ impl Program {
             Kind::Jq(filter) => filter
                 .check()
                 .map_err(|message| ProgramError::new("/jq", message)),
+        }
+    }
+
+    /// Whether arguments reach its process in the command itself, by placeholders.
+    pub fn has_placeholders(&self) -> bool {
+        match &self.kind {
+            Kind::Command(command) => command.has_placeholders(),
+            Kind::Jq(_) => false,
         }
     }
 

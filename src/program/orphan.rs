@@ -13,6 +13,7 @@ use rustix::process::{
 };
 
 use super::Invocation;
+use super::environment::{CALL_ID, TOOL_NAME};
 use super::group;
 use super::procfs::Process;
 
@@ -33,16 +34,18 @@ pub(crate) fn adopt() {
     }
 }
 
-/// Stops what a call left behind outside its group.
-pub(crate) async fn stop(invocation: &Invocation<'_>) {
+/// Stops what a call left behind outside its group: the names of these processes.
+pub(crate) async fn stop(invocation: &Invocation<'_>) -> Vec<String> {
+    let mut names = Vec::new();
     if !ADOPTS.load(Ordering::Relaxed) {
-        return;
+        return names;
     }
     for _ in 0..GENERATIONS {
         let orphans = of_call(invocation);
         if orphans.is_empty() {
-            return;
+            return names;
         }
+        names.extend(orphans.iter().map(|orphan| orphan.name.clone()));
         for orphan in &orphans {
             invocation.warn(&format!(
                 "a process that left its group was stopped: {} ({})",
@@ -60,6 +63,7 @@ pub(crate) async fn stop(invocation: &Invocation<'_>) {
             signal(orphan, Signal::KILL);
         }
     }
+    names
 }
 
 /// The orphans of one call. Reaps on the way those of any call that have ended.
@@ -94,8 +98,7 @@ fn is_of(process: &Process, invocation: &Invocation<'_>) -> bool {
             .variable(name)
             .is_some_and(|set| set == value.as_bytes())
     };
-    is("PITOOL_TOOL_CALL_ID", invocation.tool_call_id)
-        && is("PITOOL_TOOL_NAME", invocation.tool_name)
+    is(CALL_ID, invocation.tool_call_id) && is(TOOL_NAME, invocation.tool_name)
 }
 
 fn still_runs(orphan: &Process) -> bool {

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use super::capture::{Capture, Lines};
 use super::exit::exit_failure;
 use super::item::{Item, Items};
+use super::probe::{Heard, OutputKind};
 use super::process::{Cause, Ended, Flow, Sink};
 use super::{ABORTED, Invocation, ProgramError, Throw, timed_out};
 use crate::json;
@@ -166,6 +167,9 @@ fn take_lines(items: &mut Items<'_>, line: &mut Vec<u8>, mut bytes: &[u8]) -> Fl
         }
         bytes = &bytes[end + 1..];
     }
+    if items.is_settled() {
+        items.ignore(bytes);
+    }
     Flow::GoOn
 }
 
@@ -245,6 +249,27 @@ impl<'a> Reader<'a> {
             (Stdout::Whole(bytes), _) => {
                 json_result(&bytes, self.terms.max_output_bytes, self.invocation)
             }
+        }
+    }
+
+    /// What is known of the output beside what it means.
+    pub(crate) fn heard(&self, ended: &Ended) -> Heard {
+        let (has_result, after_result, is_cut) = match &self.stdout {
+            Stdout::Text(text) => (!text.capture.is_empty(), 0, text.capture.is_cut()),
+            Stdout::Items { items, .. } => (items.has_result(), items.ignored(), false),
+            Stdout::Whole(bytes) => (!bytes.trim_ascii().is_empty(), 0, false),
+        };
+        Heard {
+            output: match self.terms.output {
+                Output::Text => OutputKind::Text,
+                Output::Items => OutputKind::Items,
+                Output::Json => OutputKind::Json,
+                Output::Image(_) => OutputKind::Image,
+            },
+            has_result,
+            after_result,
+            is_cut,
+            exit_is_ok: exit_failure(ended.status, self.terms.ok_exit_codes).is_none(),
         }
     }
 

@@ -313,6 +313,12 @@ impl CommandTemplate {
         &self.program
     }
 
+    /// Whether arguments of the call are among those of the process.
+    pub(crate) fn has_placeholders(&self) -> bool {
+        let mut templates = self.elements.iter().map(|element| &element.template);
+        templates.any(|template| template.as_literal().is_none())
+    }
+
     /// The arguments of the process.
     pub(crate) fn expand(&self, arguments: &Value) -> Result<Vec<OsString>, Throw> {
         let mut expanded = Vec::with_capacity(self.elements.len());

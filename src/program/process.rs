@@ -15,7 +15,7 @@ use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 use tokio::time::{Instant, sleep_until};
 
 use super::group::Group;
-use super::watcher;
+use super::watcher::Announced;
 use crate::stop::Stop;
 
 /// How long a process has between SIGTERM and SIGKILL.
@@ -79,6 +79,10 @@ pub(crate) struct Ended {
     pub(crate) left_running: bool,
     /// A process outside the group still held the output when reading stopped.
     pub(crate) output_held: bool,
+    /// How long it went on after it was told to end.
+    pub(crate) stopped_after: Option<Duration>,
+    /// How many bytes were to be read and how many were, if that was watched.
+    pub(crate) input: Option<(usize, usize)>,
 }
 
 /// A process that was started and is to be brought to its end.
@@ -86,8 +90,36 @@ pub(crate) struct Running {
     child: Child,
     group: Group,
     feed: Option<Feed>,
+    unread: Option<Unread>,
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
+}
+
+/// What a process reads.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// Nothing: the end comes at once.
+    Nothing,
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// These bytes, and it is watched how many of them.
+    Watched(Vec<u8>),
+}
+
+/// The process's end of its stdin, held to see what it left there.
+struct Unread {
+    pipe: io::PipeReader,
+    length: usize,
+}
+
+impl Unread {
+    /// How many bytes there were and how many the process read; `unwritten` of them never came into the pipe.
+    fn read(&self, unwritten: usize) -> (usize, usize) {
+        let left = rustix::io::ioctl_fionread(&self.pipe).unwrap_or_default();
+        let left = usize::try_from(left).unwrap_or(usize::MAX);
+        let unread = left.saturating_add(unwritten);
+        (self.length, self.length.saturating_sub(unread))
+    }
 }
 
 /// What of the input did not fit into the pipe at once.
@@ -98,32 +130,38 @@ struct Feed {
 }
 
 impl Running {
-    /// Starts a process in a group of its own. `input` is what it reads; `None` is an empty stdin.
+    /// Starts a process in a group of its own.
     pub(crate) fn start(
         mut command: std::process::Command,
-        input: Option<Vec<u8>>,
+        input: Input,
+        announced: Announced,
     ) -> io::Result<Self> {
-        let (stdin, feed) = match input {
-            Some(bytes) => fed(bytes)?,
-            None => (Stdio::null(), None),
+        let Fed {
+            stdin,
+            feed,
+            unread,
+        } = match input {
+            Input::Nothing => Fed::nothing(),
+            Input::Bytes(bytes) => Fed::new(bytes)?,
+            Input::Watched(bytes) => Fed::watched(bytes)?,
         };
         command
             .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut command = Command::from(command);
-        watcher::stand_by();
         let mut child = command.process_group(0).spawn()?;
         let leader = child
             .id()
             .and_then(|id| Pid::from_raw(id.cast_signed()))
             .expect("a process that was not waited for has an id");
         Ok(Self {
-            group: Group::of(leader),
+            group: Group::announced(leader, announced),
             stdout: child.stdout.take(),
             stderr: child.stderr.take(),
             child,
             feed,
+            unread,
         })
     }
 
@@ -139,6 +177,7 @@ impl Running {
             mut child,
             group,
             mut feed,
+            unread,
             mut stdout,
             mut stderr,
         } = self;
@@ -146,16 +185,18 @@ impl Running {
         let mut stopped_now = pin!(stop.stopped_now());
         let mut out = Vec::with_capacity(FIRST_BUFFER);
         let mut err = Vec::with_capacity(FIRST_BUFFER);
+        let mut unwritten = 0;
         loop {
             let pipes_open = stdout.is_some() || stderr.is_some();
             if let Some(ended) = course.ended(pipes_open, &group) {
                 group.end();
-                return Ok(ended);
+                let input = unread.map(|unread| unread.read(unwritten));
+                return Ok(Ended { input, ..ended });
             }
             let wake = course.next_wake(sink.next_tick());
             tokio::select! {
                 status = child.wait(), if course.status.is_none() => {
-                    feed = None;
+                    unwritten = feed.take().map_or(0, |feed| feed.unwritten());
                     course.process_ended(status?);
                 }
                 read = read(stdout.as_mut(), &mut out), if stdout.is_some() => {
@@ -231,8 +272,53 @@ async fn write(feed: Option<&mut Feed>) -> bool {
     }
 }
 
+impl Feed {
+    fn unwritten(&self) -> usize {
+        self.bytes.len() - self.written
+    }
+}
+
 /// A stdin that holds the bytes, and what did not fit into it. Small inputs are all there before the process starts.
-fn fed(mut bytes: Vec<u8>) -> io::Result<(Stdio, Option<Feed>)> {
+struct Fed {
+    stdin: Stdio,
+    feed: Option<Feed>,
+    unread: Option<Unread>,
+}
+
+impl Fed {
+    fn nothing() -> Self {
+        Self {
+            stdin: Stdio::null(),
+            feed: None,
+            unread: None,
+        }
+    }
+
+    fn new(bytes: Vec<u8>) -> io::Result<Self> {
+        let (reader, feed) = into_pipe(bytes)?;
+        Ok(Self {
+            stdin: reader.into(),
+            feed,
+            unread: None,
+        })
+    }
+
+    fn watched(bytes: Vec<u8>) -> io::Result<Self> {
+        let length = bytes.len();
+        let (reader, feed) = into_pipe(bytes)?;
+        let unread = Unread {
+            pipe: reader.try_clone()?,
+            length,
+        };
+        Ok(Self {
+            stdin: reader.into(),
+            feed,
+            unread: Some(unread),
+        })
+    }
+}
+
+fn into_pipe(mut bytes: Vec<u8>) -> io::Result<(io::PipeReader, Option<Feed>)> {
     use std::io::Write;
 
     let (reader, mut writer) = io::pipe()?;
@@ -248,7 +334,7 @@ fn fed(mut bytes: Vec<u8>) -> io::Result<(Stdio, Option<Feed>)> {
             written: 0,
         })
     };
-    Ok((reader.into(), feed))
+    Ok((reader, feed))
 }
 
 /// Whether it is still worth waiting for the pipes.
@@ -264,6 +350,9 @@ struct Course {
     status: Option<ExitStatus>,
     /// When the process is told to end.
     deadline: Option<Instant>,
+    /// When it was told.
+    told_at: Option<Instant>,
+    stopped_after: Option<Duration>,
     /// When the group is killed.
     kill_at: Option<Instant>,
     /// When reading stops, whoever holds the pipe.
@@ -284,6 +373,8 @@ impl Course {
             cause: Cause::Itself,
             status: None,
             deadline: timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
+            told_at: None,
+            stopped_after: None,
             kill_at: None,
             give_up_at: None,
             leave_at: None,
@@ -327,7 +418,9 @@ impl Course {
         }
         self.cause = cause;
         self.deadline = None;
-        self.kill_at = Some(Instant::now() + GRACE);
+        let now = Instant::now();
+        self.told_at = Some(now);
+        self.kill_at = Some(now + GRACE);
         group.signal(Signal::TERM);
     }
 
@@ -346,6 +439,7 @@ impl Course {
 
     fn process_ended(&mut self, status: ExitStatus) {
         self.status = Some(status);
+        self.stopped_after = self.told_at.map(|told| told.elapsed());
         self.deadline = None;
         if self.kill_at.is_none() && self.give_up_at.is_none() {
             self.leave_at = Some(Instant::now() + DRAIN);
@@ -368,6 +462,8 @@ impl Course {
             cause: self.cause,
             left_running: self.left_running,
             output_held: self.output_held,
+            stopped_after: self.stopped_after,
+            input: None,
         })
     }
 

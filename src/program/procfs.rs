@@ -9,6 +9,7 @@ pub(crate) struct Process {
     pub(crate) name: String,
     /// It has ended and nobody has reaped it yet.
     pub(crate) has_ended: bool,
+    pub(crate) parent: i32,
     pub(crate) group: i32,
     pub(crate) session: i32,
 }
@@ -44,11 +45,11 @@ fn parse(stat: &[u8]) -> Option<Process> {
     let (name, rest) = rest.rsplit_once(") ")?;
     let mut fields = rest.split(' ');
     let state = fields.next()?;
-    let _parent = fields.next()?;
     Some(Process {
         id: id.parse().ok()?,
         name: name.to_owned(),
         has_ended: matches!(state, "Z" | "X"),
+        parent: fields.next()?.parse().ok()?,
         group: fields.next()?.parse().ok()?,
         session: fields.next()?.parse().ok()?,
     })
@@ -66,6 +67,7 @@ mod tests {
                 id: 42,
                 name: "a) b (c)".into(),
                 has_ended: true,
+                parent: 1,
                 group: 40,
                 session: 30,
             })

@@ -94,6 +94,7 @@ async fn run_until(program: &Program, arguments: &Value, stop: &Stop) -> Ran {
         socket: None,
         sandbox: None,
         stop,
+        probe: None,
         notice: &notice,
     };
     let update = |update| updates.lock().unwrap().push(update);
@@ -119,6 +120,7 @@ fn answer(program: Value, input: &Value) -> Result<Option<Value>, Throw> {
         socket: None,
         sandbox: None,
         stop: &stop,
+        probe: None,
         notice: &|_| {},
     };
     runtime().block_on(program.answer(input, &invocation))
@@ -477,6 +479,7 @@ fn run_and_stop(program: Value, level: StopLevel) -> Ran {
         socket: None,
         sandbox: None,
         stop: &stop,
+        probe: None,
         notice: &|_| {},
     };
     let update = |update| {
@@ -640,6 +643,7 @@ fn process_that_leaves_its_group_is_named_and_stopped() {
         socket: None,
         sandbox: None,
         stop: &stop,
+        probe: None,
         notice: &notice,
     };
     let program = tool(sh("setsid sleep 300 & echo $!"));
@@ -745,6 +749,7 @@ fn first_update_does_not_wait() {
         socket: None,
         sandbox: None,
         stop: &stop,
+        probe: None,
         notice: &|_| {},
     };
     let update = |_| std::fs::write(&go, "").unwrap();

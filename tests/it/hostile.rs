@@ -1,8 +1,10 @@
 //! The worst tools: whatever they do, their call ends in time with one result, and nothing is left behind.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -422,6 +424,34 @@ fn death_of_pitool_is_the_end_of_its_tools() {
     kill_process(pitool, Signal::KILL).unwrap();
     child.wait().unwrap();
     end_soon(&pids);
+}
+
+/// Pitool may die between the start of a tool and the word to its watcher: the start was announced, and the watcher looks
+/// for a process of that call which has a new parent, the same as its own. Here that is this test.
+#[test]
+fn tool_whose_group_was_never_named_ends_with_pitool() {
+    let (id, name) = ("announced and never named", "t");
+    let mut tool = Command::new("sleep")
+        .arg("300")
+        .env("PITOOL_TOOL_CALL_ID", id)
+        .env("PITOOL_TOOL_NAME", name)
+        .process_group(0)
+        .spawn()
+        .unwrap();
+    let mut watcher = Command::new(env!("CARGO_BIN_EXE_pitool"))
+        .arg("--watch-tools")
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut hasher = DefaultHasher::new();
+    (id.as_bytes(), name.as_bytes()).hash(&mut hasher);
+    let announcement = [&0_i32.to_ne_bytes()[..], &hasher.finish().to_ne_bytes()].concat();
+    let mut pipe = watcher.stdin.take().unwrap();
+    pipe.write_all(&announcement).unwrap();
+    assert_eq!(tool.try_wait().unwrap(), None);
+    drop(pipe);
+    assert_eq!(tool.wait().unwrap().signal(), Some(Signal::KILL.as_raw()));
+    assert!(watcher.wait().unwrap().success());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What the binary promises, a module per promise or command.
 
 mod agent_loop;
+mod audit;
 mod cases;
 mod completions;
 mod course;

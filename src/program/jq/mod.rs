@@ -318,6 +318,7 @@ mod tests {
             socket: None,
             sandbox: None,
             stop: &stop,
+            probe: None,
             notice: &|_| {},
         };
         let filter = Filter::new(text.to_owned(), output);
