@@ -11,7 +11,9 @@ use super::expectation::Expectation;
 use super::files::Files;
 use super::volatile::{Volatile, in_order, without_times};
 use super::{Difference, Observed, differences};
+use crate::json;
 use crate::manifest::{self, Fault, given};
+use crate::registry::folder;
 
 /// A call as a case writes it.
 #[derive(Debug, Deserialize)]
@@ -81,7 +83,7 @@ pub struct Case {
     /// Where it stands.
     pub source: Source,
     /// What `pitool run` reads.
-    pub input: Value,
+    pub input: String,
     /// Variables to set; `None` unsets.
     pub env: BTreeMap<String, Option<String>>,
     /// What stands in the folder in which it runs.
@@ -110,9 +112,9 @@ impl Case {
             faults.extend(Expectation(value).faults(&format!("/{name}")));
         }
         let (env, options) = (manifest.env.clone(), manifest.options.clone());
-        let input = manifest.input().unwrap_or_else(|fault| {
+        let input = manifest.input(home).unwrap_or_else(|fault| {
             faults.push(fault);
-            Value::Null
+            String::new()
         });
         if !faults.is_empty() {
             return Err(faults);
@@ -195,11 +197,11 @@ impl CaseManifest {
         .collect()
     }
 
-    /// What `pitool run` reads.
-    fn input(self) -> Result<Value, Fault> {
+    /// What `pitool run` reads; the case stands in `home`.
+    fn input(self, home: &Path) -> Result<String, Fault> {
         let bare = self.name.is_some() || self.arguments.is_some();
         let call = match (self.message, self.call, bare) {
-            (Some(message), None, false) => return Ok(message),
+            (Some(message), None, false) => return message_text(&message, home),
             (None, Some(call), false) => call,
             (None, None, true) => CallManifest {
                 _type: IgnoredAny,
@@ -224,7 +226,18 @@ impl CaseManifest {
         if let Some(error) = call.arguments_error {
             block["argumentsError"] = error.into();
         }
-        Ok(json!({"role": "assistant", "content": [block], "stopReason": "toolUse"}))
+        let message = json!({"role": "assistant", "content": [block], "stopReason": "toolUse"});
+        Ok(json::compact(&message))
+    }
+}
+
+/// A message as it stands, or the text of a file: `{"from": PATH}`.
+fn message_text(message: &Value, home: &Path) -> Result<String, Fault> {
+    let members = message.as_object().filter(|members| members.len() == 1);
+    match members.and_then(|members| members.get("from")) {
+        Some(Value::String(path)) => folder::read(&home.join(path))
+            .map_err(|problem| Fault::new("/message/from", problem.to_string())),
+        _ => Ok(json::compact(message)),
     }
 }
 
@@ -298,11 +311,22 @@ mod tests {
             json!({"call": {"type": "toolCall", "id": "call_1", "name": "echo", "arguments": arguments}}),
             json!({"name": "echo", "arguments": arguments}),
         ] {
-            assert_eq!(read(&case).unwrap().input, message);
+            assert_eq!(read(&case).unwrap().input, message.to_string());
         }
-        assert_eq!(
-            read(&json!({"name": "now"})).unwrap().input["content"][0]["arguments"],
-            json!({})
+        let input = read(&json!({"name": "now"})).unwrap().input;
+        assert!(input.contains("\"arguments\":{}"), "{input}");
+    }
+
+    #[test]
+    fn a_message_may_stand_in_a_file_of_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("session.jsonl"), "{}\n{}\n").unwrap();
+        let read = |from: &str| message_text(&json!({"from": from}), dir.path());
+        assert_eq!(read("session.jsonl").unwrap(), "{}\n{}\n");
+        let fault = read("none").unwrap_err().full_message();
+        assert!(
+            fault.starts_with("message.from: ") && fault.contains("cannot be read"),
+            "{fault}"
         );
     }
 

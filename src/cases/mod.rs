@@ -11,7 +11,7 @@
 //!
 //! | field | meaning |
 //! |---|---|
-//! | `message` | an assistant message of any provider, or a list of messages, as `pitool run` reads it |
+//! | `message` | an assistant message of any provider, or a list of messages, as `pitool run` reads it; or `{"from": PATH}` |
 //! | `call` | one call instead: `name` and `arguments`; `id` and `argumentsError` if they matter |
 //! | `name`, `arguments` | the same without the `call` around them |
 //! | `title` | what is shown beside the name of the file |

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::support::{Done, Test};
+use crate::support::{Done, Test, project};
 
 fn echo() -> Value {
     json!({"name": "echo", "description": "Echo one value",
@@ -35,8 +35,8 @@ fn test(arguments: &[&str], cases: &[(&str, Value)]) -> Test {
 
 /// stdout without times.
 fn told(done: &Done) -> String {
-    let time = regex::Regex::new(r"\d+(\.\d+)?m?s\b").unwrap();
-    time.replace_all(&done.stdout, "TIME").into_owned()
+    let time = regex::Regex::new(r" +\d+(\.\d+)?m?s\b").unwrap();
+    time.replace_all(&done.stdout, " TIME").into_owned()
 }
 
 fn statuses(done: &Done) -> Vec<(String, String)> {
@@ -56,7 +56,7 @@ fn what_is_as_recorded_passes() {
         .quiet();
     assert_eq!(
         told(&done),
-        "PASS   declare  TIME\nPASS   echo     TIME\n\n2 cases: 2 passed, TIME\n"
+        "PASS TIME  declare\nPASS TIME  echo\n\n2 cases: 2 passed, TIME\n"
     );
 }
 
@@ -70,15 +70,15 @@ fn what_differs_is_told_with_its_place() {
         .quiet();
     assert_eq!(
         told(&done),
-        "PASS   declare   TIME\n\
-         FAIL   a: wrong  TIME\n  \
+        "PASS TIME  declare\n\
+         FAIL TIME  a: wrong\n  \
            tools.d/cases/a.json\n  \
            results.0.$includes.content.0.text\n      \
                1\n    \
              - two\n    \
              + 2\n      \
                3\n\
-         PASS   echo      TIME\n\n\
+         PASS TIME  echo\n\n\
          3 cases: 2 passed, 1 failed, TIME\n\
          hint: if this is what the tools should answer, record it: pitool test --update\n"
     );
@@ -345,4 +345,52 @@ fn what_tools_say_never_drives_the_terminal() {
     let is_bad =
         |character: char| character.is_control() && character != '\n' || character == '\u{202e}';
     assert!(!done.stdout.contains(is_bad), "{done:#?}");
+}
+
+/// The names of the cases of a folder of the project, all of which hold.
+#[track_caller]
+fn project_cases(cases: &str, tools: &[&str]) -> Vec<String> {
+    let arguments = ["test", "--report", "jsonl", cases]
+        .into_iter()
+        .chain(tools.iter().copied());
+    let mut test = Test::new(arguments);
+    test.command().current_dir(project());
+    let done = test.run().code(0).quiet();
+    statuses(&done).into_iter().map(|(name, _)| name).collect()
+}
+
+#[test]
+fn every_shipped_tool_answers_as_recorded() {
+    let names = project_cases("tools.d", &[]);
+    for manifest in fs::read_dir(project().join("tools.d")).unwrap() {
+        let manifest = manifest.unwrap().file_name().into_string().unwrap();
+        let Some(tool) = manifest.strip_suffix(".json") else {
+            continue;
+        };
+        let tool = tool.trim_start_matches(|character: char| !character.is_alphabetic());
+        assert!(
+            names.iter().any(|name| name.starts_with(tool)),
+            "no case of {tool} in {names:?}"
+        );
+    }
+    assert_eq!(names[0], "declare");
+}
+
+#[test]
+fn every_sample_is_answered_as_recorded() {
+    let samples = |folder: &str| {
+        let files = fs::read_dir(project().join(folder)).unwrap();
+        let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+        let mut samples: Vec<String> = names
+            .filter_map(|name| Some(name.split_once(".json")?.0.to_owned()))
+            .collect();
+        samples.sort();
+        samples
+    };
+    assert_eq!(
+        project_cases("samples/cases", &["--tools", "tools.d"]),
+        samples("samples")
+    );
+    let course = project_cases("samples/course/tools.d", &[]);
+    assert_eq!(course[1..], samples("samples/course"));
 }

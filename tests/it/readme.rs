@@ -28,8 +28,8 @@ fn blocks(markdown: &str) -> Vec<Vec<(String, String)>> {
 fn normalised(text: &str) -> String {
     let volatile = regex::Regex::new(r#""(durationMs|timestamp|atMs)":\d+"#).unwrap();
     let text = volatile.replace_all(text, "\"$1\":0");
-    let duration = regex::Regex::new(r"(?m)\b\d+(\.\d+)?m?s$").unwrap();
-    duration.replace_all(&text, "0ms").into_owned()
+    let duration = regex::Regex::new(r" +\d+(\.\d+)?m?s\b").unwrap();
+    duration.replace_all(&text, " 0ms").into_owned()
 }
 
 fn run(folder: &Path, command: &str) -> String {

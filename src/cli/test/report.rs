@@ -13,27 +13,21 @@ use super::{Report, junit};
 use crate::report::style::{Look, Styles, When};
 use crate::report::{difference, sanitize, text};
 
-/// Names are padded up to so many columns.
-const MAX_NAME: usize = 40;
-
 /// Tells of each case as it ends, in order, and of all at the end.
 pub(super) struct Reporter {
     report: Report,
     styles: Styles,
     is_terminal: bool,
-    name_columns: usize,
     has_problems: bool,
 }
 
 impl Reporter {
     pub(super) fn new(report: Report, color: When, suite: &Suite) -> Self {
         let is_terminal = io::stdout().is_terminal();
-        let widths = suite.items.iter().map(|item| text::width(&item.name));
         Self {
             report,
             styles: Styles::of_stream(color, is_terminal),
             is_terminal,
-            name_columns: widths.max().unwrap_or(0).min(MAX_NAME),
             has_problems: suite.has_problems,
         }
     }
@@ -54,7 +48,7 @@ impl Reporter {
         }
     }
 
-    /// `PASS echo  12ms`, and below a failure what differs.
+    /// `PASS   12ms  echo`, and below a failure what differs.
     fn words(&self, outcome: &Outcome<'_>) -> String {
         let styles = &self.styles;
         let (word, look) = word(outcome.status, styles);
@@ -63,8 +57,8 @@ impl Reporter {
         let mut words = format!(
             "{} {}  {}\n",
             look.paint(format!("{word:<6}")),
-            styles.tool.paint(text::pad(&name, self.name_columns)),
-            styles.dim.paint(duration)
+            styles.dim.paint(format!("{duration:>6}")),
+            styles.tool.paint(name)
         );
         if outcome.status == Status::Passed {
             return words;

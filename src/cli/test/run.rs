@@ -135,9 +135,8 @@ impl Runs {
         }
         let mut child = command.spawn()?;
         let mut stdin = child.stdin.take().expect("stdin is a pipe");
-        let input = json::compact(&case.input);
         let write = async move {
-            match stdin.write_all(input.as_bytes()).await {
+            match stdin.write_all(case.input.as_bytes()).await {
                 // It ended without reading: what it printed says why.
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
                 written => written,
