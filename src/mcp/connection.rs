@@ -24,6 +24,7 @@ use crate::message::ToolResult;
 use crate::program::{ABORTED, Invocation, Throw, timed_out};
 
 use super::content;
+use super::http::Faults;
 use super::lines::LineTransport;
 use super::manifest::{Endpoint, ServerConfig};
 use super::names::full_names;
@@ -62,12 +63,18 @@ pub(crate) struct Connection {
     list_timeout: Duration,
     peer: Peer<RoleClient>,
     service: Mutex<Option<RunningService<RoleClient, Handler>>>,
-    process: Option<ServerProcess>,
+    far_end: FarEnd,
     routes: Routes,
     /// Counts how often the server said that its tools changed.
     changes: watch::Receiver<u64>,
     listing: tokio::sync::Mutex<Option<(u64, Listing)>>,
     notices: Notices,
+}
+
+/// What is at the other end of a connection.
+enum FarEnd {
+    Process(ServerProcess),
+    Http(Faults),
 }
 
 /// Hears what a server says on its own account.
@@ -116,17 +123,25 @@ impl Connection {
         notices: &Notices,
         changes: &watch::Sender<u64>,
     ) -> Result<Self, String> {
+        let skipped = skipped(&config.name, notices);
         let started = match &config.endpoint {
             Endpoint::Process(process) => {
                 match ServerProcess::start(&config.name, process, notices) {
                     Ok((process, pipes)) => {
-                        let skipped = skipped(&config.name, notices);
                         let transport = LineTransport::new(pipes.stdout, pipes.stdin, skipped);
-                        Self::open(config, notices, changes, transport, Some(process)).await
+                        let far_end = FarEnd::Process(process);
+                        Self::open(config, notices, changes, transport, far_end).await
                     }
                     Err(reason) => Err(reason),
                 }
             }
+            Endpoint::Http(http) => match http.connect(skipped) {
+                Ok((transport, faults)) => {
+                    let far_end = FarEnd::Http(faults);
+                    Self::open(config, notices, changes, transport, far_end).await
+                }
+                Err(reason) => Err(reason),
+            },
         };
         started.map_err(|reason| format!("MCP server \"{}\" did not start: {reason}", config.name))
     }
@@ -136,7 +151,7 @@ impl Connection {
         notices: &Notices,
         changes: &watch::Sender<u64>,
         transport: T,
-        process: Option<ServerProcess>,
+        far_end: FarEnd,
     ) -> Result<Self, String> {
         let deadline = Instant::now() + config.start_timeout;
         let routes = Routes::default();
@@ -148,8 +163,8 @@ impl Connection {
         let handshake = serve_client(handler, Routed::new(transport, routes.clone()));
         let service = match tokio::time::timeout_at(deadline, handshake).await {
             Ok(Ok(service)) => service,
-            Ok(Err(error)) => return Err(not_started(&error, process).await),
-            Err(_) => return Err(too_slow(config, process)),
+            Ok(Err(error)) => return Err(not_started(&error, far_end).await),
+            Err(_) => return Err(too_slow(config, far_end)),
         };
         let connection = Self {
             name: config.name.clone(),
@@ -157,7 +172,7 @@ impl Connection {
             list_timeout: config.start_timeout,
             peer: service.peer().clone(),
             service: Mutex::new(Some(service)),
-            process,
+            far_end,
             routes,
             changes: changes.subscribe(),
             listing: tokio::sync::Mutex::default(),
@@ -166,7 +181,7 @@ impl Connection {
         match tokio::time::timeout_at(deadline, connection.refreshed()).await {
             Ok(Ok(_)) => Ok(connection),
             Ok(Err(reason)) => Err(reason),
-            Err(_) => Err(too_slow(config, connection.process)),
+            Err(_) => Err(too_slow(config, connection.far_end)),
         }
     }
 
@@ -330,6 +345,9 @@ impl Connection {
     async fn failed(&self, error: ServiceError) -> String {
         match error {
             ServiceError::McpError(error) => protocol_error(&error),
+            ServiceError::TransportSend(error) if matches!(self.far_end, FarEnd::Http(_)) => {
+                format!("MCP server \"{}\": {}", self.name, error.error)
+            }
             ServiceError::TransportClosed | ServiceError::TransportSend(_) => self.gone().await,
             other => format!("MCP server \"{}\": {other}", self.name),
         }
@@ -337,8 +355,16 @@ impl Connection {
 
     async fn gone(&self) -> String {
         let name = &self.name;
-        let Some(process) = &self.process else {
-            return format!("MCP server \"{name}\" closed the connection before it answered");
+        let process = match &self.far_end {
+            FarEnd::Process(process) => process,
+            FarEnd::Http(faults) => {
+                return match faults.take() {
+                    Some(fault) => format!("MCP server \"{name}\": {fault}"),
+                    None => {
+                        format!("MCP server \"{name}\" closed the connection before it answered")
+                    }
+                };
+            }
         };
         let end = process.exit().await;
         let end = end.as_deref().unwrap_or("closed its stdout");
@@ -356,7 +382,7 @@ impl Connection {
             // It has nothing to say any more that anybody waits for.
             let _ = service.close_with_timeout(CANCEL_TIME).await;
         }
-        if let Some(process) = &self.process {
+        if let FarEnd::Process(process) = &self.far_end {
             process.end().await;
         }
     }
@@ -473,7 +499,7 @@ fn number(number: f64) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|_| number.into())
 }
 
-fn protocol_error(error: &ErrorData) -> String {
+pub(super) fn protocol_error(error: &ErrorData) -> String {
     let text = format!("MCP error {}: {}", error.code.0, error.message);
     match &error.data {
         None | Some(Value::Null) => text,
@@ -493,33 +519,33 @@ fn skipped(server: &str, notices: &Notices) -> super::lines::Skipped {
     })
 }
 
-async fn not_started(error: &ClientInitializeError, process: Option<ServerProcess>) -> String {
+async fn not_started(error: &ClientInitializeError, far_end: FarEnd) -> String {
     let reason = match error {
         ClientInitializeError::JsonRpcError(error) => protocol_error(error),
         ClientInitializeError::ConnectionClosed(_)
         | ClientInitializeError::TransportError { .. } => {
-            let exit = match &process {
-                Some(process) => process.exit().await,
-                None => None,
+            let told = match &far_end {
+                FarEnd::Process(process) => process.exit().await.map(|exit| format!("it {exit}")),
+                FarEnd::Http(faults) => faults.take().map(|fault| fault.0),
             };
-            exit.map_or_else(|| error.to_string(), |exit| format!("it {exit}"))
+            told.unwrap_or_else(|| error.to_string())
         }
         other => other.to_string(),
     };
-    give_up(reason, process)
+    give_up(reason, far_end)
 }
 
-fn too_slow(config: &ServerConfig, process: Option<ServerProcess>) -> String {
+fn too_slow(config: &ServerConfig, far_end: FarEnd) -> String {
     let seconds = config.start_timeout.as_secs_f64();
     let reason = format!(
         "it was not ready after {seconds} seconds; \"startTimeoutMs\" in its entry sets this limit"
     );
-    give_up(reason, process)
+    give_up(reason, far_end)
 }
 
 /// The reason with the server's own words; what still runs of it is ended.
-fn give_up(reason: String, process: Option<ServerProcess>) -> String {
-    let Some(process) = process else {
+fn give_up(reason: String, far_end: FarEnd) -> String {
+    let FarEnd::Process(process) = far_end else {
         return reason;
     };
     let reason = process.with_stderr(reason);

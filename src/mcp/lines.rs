@@ -112,17 +112,22 @@ impl<R, W> LineTransport<R, W> {
     }
 
     fn skip(&self, bytes: &[u8], length: usize) {
-        let text = String::from_utf8_lossy(bytes);
-        let text = text.trim();
-        if text.is_empty() {
-            return;
-        }
-        let shown = match text.char_indices().nth(SHOWN) {
-            Some((end, _)) => format!("{}… ({length} bytes)", &text[..end]),
-            None => text.to_owned(),
-        };
-        (self.skipped)(shown);
+        tell(&self.skipped, bytes, length);
     }
+}
+
+/// Tells of bytes that are no message, of `length` in all.
+pub(super) fn tell(skipped: &Skipped, bytes: &[u8], length: usize) {
+    let text = String::from_utf8_lossy(bytes);
+    let text = text.trim();
+    if text.is_empty() {
+        return;
+    }
+    let shown = match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}… ({length} bytes)", &text[..end]),
+        None => text.to_owned(),
+    };
+    skipped(shown);
 }
 
 /// The messages of a line and what stands before them; `None` if there are none.
@@ -151,7 +156,7 @@ fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
 }
 
 /// The messages that the whole line is: one, or a batch of the protocol's second version.
-fn whole(line: &[u8]) -> Option<Vec<ServerJsonRpcMessage>> {
+pub(super) fn whole(line: &[u8]) -> Option<Vec<ServerJsonRpcMessage>> {
     let first = line.iter().find(|byte| !byte.is_ascii_whitespace())?;
     // A BOM too is left to the reader.
     if !matches!(first, b'{' | b'[' | 0xef) {

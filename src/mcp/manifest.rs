@@ -18,6 +18,7 @@ use crate::manifest::Fault;
 use crate::program::ProgramError;
 use crate::program::environment::{EnvironmentTemplate, Inherit, VariableText};
 
+use super::http::HttpConfig;
 use super::names::sanitized;
 
 /// How long a server may take to start when its entry does not say: its first start may download it.
@@ -158,6 +159,7 @@ impl ServerConfig {
 #[derive(Debug)]
 pub(crate) enum Endpoint {
     Process(Box<ProcessConfig>),
+    Http(Box<HttpConfig>),
 }
 
 /// A server that is a process of ours.
@@ -291,7 +293,10 @@ impl Entry {
         }
         match (&self.command, &self.url) {
             (Some(command), None) => Ok(Endpoint::Process(Box::new(self.process(command, home)?))),
-            (None, Some(_)) => Err(wrong("/url", "servers over HTTP are not supported")),
+            (None, Some(url)) => Ok(Endpoint::Http(Box::new(HttpConfig::new(
+                url,
+                &self.headers,
+            )?))),
             (Some(_), Some(_)) => Err(wrong(
                 "/url",
                 "a server has a \"command\" or a \"url\", not both",
@@ -395,7 +400,7 @@ mod tests {
         wrong(
             &entry(r#"{"url": "x"}"#),
             &at("/url"),
-            "servers over HTTP are not supported",
+            "this is no address: relative URL without a base",
         );
         wrong(
             &entry(r#"{"type": "http", "command": "a"}"#),

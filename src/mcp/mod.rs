@@ -6,6 +6,7 @@
 mod client;
 mod connection;
 mod content;
+mod http;
 mod lines;
 mod manifest;
 mod names;
