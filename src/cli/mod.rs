@@ -20,6 +20,7 @@ mod listeners;
 mod load;
 mod man;
 mod new;
+mod options;
 mod output;
 mod plan;
 mod print;

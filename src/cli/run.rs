@@ -1,6 +1,5 @@
 //! `pitool run`: the calls of the messages on stdin, run, and one result per call on stdout.
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,18 +7,18 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::ValueEnum;
 use pitool::batch::{self, Answered, Batch};
-use pitool::call::{self, Gate, OutputCheck, Runner};
+use pitool::call::{self, Gate, Runner};
 use pitool::event::{Listener, Notice};
 use pitool::format::{Format, Rerun, Turn};
 use pitool::pattern::Pattern;
 use pitool::registry::Loaded;
-use pitool::schema::{Coercion, Lossy};
 use pitool::stop::{Stop, StopLevel, Stopper};
 
 use super::gate::Permits;
 use super::images::{Images, Saved};
 use super::ledger::{Entry, Ledger};
 use super::listeners::{Listeners, Listening};
+use super::options::CallOptions;
 use super::output::{Output, Printer};
 use super::signals::Signals;
 use super::stdin::Read;
@@ -38,17 +37,12 @@ use crate::report::style::When;
                         could not be understood; 128 + signal when stopped; 141 when stdout was closed early."
 )]
 pub(crate) struct Args {
-    /// Know only the tools whose names match; repeatable, `*` matches anything
-    #[arg(long, value_name = "PATTERN")]
-    only: Vec<Pattern>,
+    #[command(flatten)]
+    calls: CallOptions,
 
     /// How the calls of a message follow each other
     #[arg(long, value_name = "MODE", value_enum, default_value_t)]
     mode: Mode,
-
-    /// How many calls run at once, 0 for no bound
-    #[arg(long, value_name = "N", default_value_t = 64)]
-    jobs: usize,
 
     /// Format of the input [default: recognised]
     #[arg(long, value_name = "FORMAT")]
@@ -70,10 +64,6 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     events: Option<PathBuf>,
 
-    /// Time limit of a call whose manifest sets none, such as 1500ms, 30s, 2m
-    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
-    timeout: Option<Duration>,
-
     /// Time limit of all calls of one message together
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     timeout_batch: Option<Duration>,
@@ -86,33 +76,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", conflicts_with = "journal")]
     replay: Option<PathBuf>,
 
-    /// Run only calls to tools whose names match; others are blocked; repeatable
-    #[arg(long, value_name = "PATTERN")]
-    allow: Vec<Pattern>,
-
-    /// Block calls to tools whose names match; repeatable
-    #[arg(long, value_name = "PATTERN")]
-    deny: Vec<Pattern>,
-
     /// Ask on the terminal before calls to tools whose names match; repeatable
     #[arg(long, value_name = "PATTERN")]
     confirm: Vec<Pattern>,
 
-    /// How arguments are coerced, whatever the manifests say
-    #[arg(long, value_name = "HOW", value_enum)]
-    coerce: Option<Coerce>,
-
-    /// Refuse arguments that coercion would make less of, such as 3.7 for an integer
-    #[arg(long)]
-    deny_lossy: bool,
-
     /// Whose rules hold: pi's, or those of a strict teaching executor
     #[arg(long, value_name = "WHOSE", value_enum, default_value_t)]
     profile: Profile,
-
-    /// Make a result that breaks its tool's outputSchema an error
-    #[arg(long)]
-    strict_output: bool,
 
     /// Print what would start and run nothing
     #[arg(long, conflicts_with_all = ["events", "output", "to", "journal", "replay", "save_images"])]
@@ -164,27 +134,6 @@ impl From<Profile> for call::Profile {
     }
 }
 
-/// The option of that name, for [`Coercion`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Coerce {
-    /// Repair what the schema allows to repair
-    Standard,
-    /// Judge arguments as they are
-    Off,
-    /// Also read JSON text where an object or array is wanted
-    Extended,
-}
-
-impl From<Coerce> for Coercion {
-    fn from(coerce: Coerce) -> Self {
-        match coerce {
-            Coerce::Standard => Self::Standard,
-            Coerce::Off => Self::Off,
-            Coerce::Extended => Self::Extended,
-        }
-    }
-}
-
 /// Runs the command.
 pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<Exit> {
     if args.output == Some(Output::Transcript) && args.to.is_some() {
@@ -196,9 +145,7 @@ pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<Exit> {
         Ledger::Recording(_) => Loaded::default(),
         Ledger::None | Ledger::Journal(_) => load::load_for(args.profile.into(), global),
     };
-    if !args.only.is_empty() {
-        loaded.registry.retain(&args.only);
-    }
+    args.calls.narrow(&mut loaded.registry);
     if args.dry_run {
         return dry_run(args, loaded);
     }
@@ -294,32 +241,16 @@ impl Args {
                 Mode::Parallel => call::Mode::Parallel,
                 Mode::Sequential => call::Mode::Sequential,
             },
-            jobs: NonZeroUsize::new(self.jobs),
-            timeout: self.timeout,
-            coerce: self.coerce.map(Coercion::from),
-            lossy: if self.deny_lossy {
-                Lossy::Deny
-            } else {
-                Lossy::Allow
-            },
-            output_check: if self.strict_output {
-                OutputCheck::Fail
-            } else {
-                OutputCheck::Warn
-            },
             withheld,
             profile: self.profile.into(),
             probe: None,
             gate,
+            ..self.calls.of_calls()
         }
     }
 
     fn permits(&self) -> Permits {
-        Permits {
-            allow: self.allow.clone(),
-            deny: self.deny.clone(),
-            confirm: self.confirm.clone(),
-        }
+        self.calls.permits(&self.confirm)
     }
 
     fn reading(&self) -> stdin::Reading {

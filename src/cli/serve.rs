@@ -2,70 +2,46 @@
 
 use std::fs::File;
 use std::io;
-use std::num::NonZeroUsize;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, ToSocketAddrs as _};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context as _;
-use pitool::call::{self, OutputCheck, Runner};
+use pitool::call::Runner;
 use pitool::event::{Listener, Notice};
 use pitool::journal::Journal;
 use pitool::mcp::Hear;
-use pitool::mcp::server::{self, Reload, Serving};
-use pitool::pattern::Pattern;
+use pitool::mcp::server::{self, Access, Reload, Serving, Token};
 use pitool::registry::Registry;
-use pitool::schema::{Coercion, Lossy};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
-use super::gate::Permits;
 use super::listeners::{Listeners, Listening};
-use super::run::Coerce;
+use super::options::CallOptions;
 use super::signals::Signals;
-use super::{Exit, Global, duration, load};
+use super::{Exit, Global, Hinted, complain, load};
 use crate::report::style::When;
 
 /// Serve the tools to an MCP client
 ///
-/// Speaks MCP on stdin and stdout. Each tools/call is a batch of one: validated, coerced, hooked and run as by `run`.
-/// Changed manifests are announced to the client; a set that does not load is not taken. Ends when stdin ends.
+/// Speaks MCP on stdin and stdout, or with --http over streamable HTTP with any number of clients. Each tools/call is a
+/// batch of one: validated, coerced, hooked and run as by `run`. Changed manifests are announced to the clients; a set
+/// that does not load is not taken. Ends when stdin ends, over HTTP with a signal.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Serve only the tools whose names match; repeatable, `*` matches anything
-    #[arg(long, value_name = "PATTERN")]
-    only: Vec<Pattern>,
+    /// Listen here instead, as HOST:PORT or PORT; port 0 takes any free one; beyond loopback only with --token-env
+    #[arg(long, value_name = "ADDR")]
+    http: Option<String>,
 
-    /// How many calls run at once, 0 for no bound
-    #[arg(long, value_name = "N", default_value_t = 64)]
-    jobs: usize,
+    /// Admit only clients that send the bearer token in this environment variable
+    #[arg(long, value_name = "NAME", requires = "http")]
+    token_env: Option<String>,
 
-    /// Time limit of a call whose manifest sets none, such as 1500ms, 30s, 2m
-    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
-    timeout: Option<Duration>,
-
-    /// Run only calls to tools whose names match; others are blocked; repeatable
-    #[arg(long, value_name = "PATTERN")]
-    allow: Vec<Pattern>,
-
-    /// Block calls to tools whose names match; repeatable
-    #[arg(long, value_name = "PATTERN")]
-    deny: Vec<Pattern>,
-
-    /// How arguments are coerced, whatever the manifests say
-    #[arg(long, value_name = "HOW", value_enum)]
-    coerce: Option<Coerce>,
-
-    /// Refuse arguments that coercion would make less of, such as 3.7 for an integer
-    #[arg(long)]
-    deny_lossy: bool,
-
-    /// Make a result that breaks its tool's outputSchema an error
-    #[arg(long)]
-    strict_output: bool,
+    #[command(flatten)]
+    calls: CallOptions,
 
     /// Record in this file what starts and what it comes to; nothing is answered from it
     #[arg(long, value_name = "FILE")]
@@ -84,11 +60,10 @@ pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<Exit> {
         // What is wrong was told; a guard may be missing, so nothing is served.
         return Ok(Exit::NotUnderstood);
     }
-    if !args.only.is_empty() {
-        loaded.registry.retain(&args.only);
-    }
+    args.calls.narrow(&mut loaded.registry);
+    let entrance = args.entrance()?;
     let runtime = super::runtime()?;
-    let exit = runtime.block_on(serve(args, global, loaded.registry, journal));
+    let exit = runtime.block_on(serve(args, global, loaded.registry, journal, entrance));
     // A thread that still reads stdin must not hold the process.
     runtime.shutdown_background();
     exit
@@ -99,13 +74,14 @@ async fn serve(
     global: &Global,
     registry: Registry,
     journal: Option<Journal>,
+    entrance: Entrance,
 ) -> anyhow::Result<Exit> {
     let signals = Signals::listen().context("cannot listen for signals")?;
     let registry = Arc::new(registry);
     let listeners = Listeners::new(&args.listening(global), &registry, signals.stopper())?;
     let hear = Listeners::hear(&listeners);
     registry.hear_servers(Arc::clone(&hear));
-    let mut runner = Runner::new(registry, args.options(&listeners));
+    let mut runner = Runner::new(registry, args.calls.gated(&listeners));
     if let Some(journal) = journal {
         warn_of_open_intents(&journal, &*listeners);
         runner = runner.recording_in(Arc::new(journal));
@@ -113,7 +89,7 @@ async fn serve(
     let serving = Serving::new(runner, listeners.clone(), signals.stop());
     let folders = load::folders(global);
     let served = tokio::select! {
-        served = server::serve_stdio(&serving, input()?, output()?) => served,
+        served = entrance.serve(&serving) => served,
         () = server::watch(&serving, &folders, args.reload(global, hear)) => Ok(()),
     };
     serving.registry().close_servers().await;
@@ -135,29 +111,28 @@ fn warn_of_open_intents(journal: &Journal, listener: &dyn Listener) {
 }
 
 impl Args {
-    fn options(&self, listeners: &Arc<Listeners>) -> call::Options {
-        let permits = Permits {
-            allow: self.allow.clone(),
-            deny: self.deny.clone(),
-            confirm: Vec::new(),
+    /// Where clients come in; nobody may beyond loopback without a token.
+    fn entrance(&self) -> anyhow::Result<Entrance> {
+        let Some(address) = &self.http else {
+            return Ok(Entrance::Stdio);
         };
-        call::Options {
-            jobs: NonZeroUsize::new(self.jobs),
-            timeout: self.timeout,
-            coerce: self.coerce.map(Coercion::from),
-            lossy: if self.deny_lossy {
-                Lossy::Deny
-            } else {
-                Lossy::Allow
-            },
-            output_check: if self.strict_output {
-                OutputCheck::Fail
-            } else {
-                OutputCheck::Warn
-            },
-            gate: permits.gate(listeners),
-            ..call::Options::default()
-        }
+        let token = self.token_env.as_deref().map(token).transpose()?;
+        let cannot = || format!("cannot listen on {address}");
+        let addresses = addresses(address).with_context(cannot)?;
+        let access = match token {
+            token if addresses.iter().all(|address| address.ip().is_loopback()) => {
+                Access::loopback(token)
+            }
+            Some(token) => Access::anywhere(token),
+            None => {
+                let message = format!("{address} is not on loopback: others could run the tools");
+                let hint = "set a secret in an environment variable and name it with --token-env, or listen on 127.0.0.1";
+                return Err(Hinted::new(message, hint).into());
+            }
+        };
+        let listener = TcpListener::bind(&*addresses).with_context(cannot)?;
+        listener.set_nonblocking(true).with_context(cannot)?;
+        Ok(Entrance::Http(listener, access))
     }
 
     /// stdout belongs to the protocol, and rows of progress to a person who runs calls: there is none here.
@@ -171,7 +146,7 @@ impl Args {
     }
 
     fn reload(&self, global: &Global, hear: Hear) -> Reload {
-        let (folders, only) = (load::folders(global), self.only.clone());
+        let (folders, only) = (load::folders(global), self.calls.only.clone());
         Box::new(move || {
             let mut loaded = Registry::load(&folders);
             if let Some(file) = loaded.unloadable() {
@@ -190,6 +165,44 @@ impl Args {
             loaded.registry.hear_servers(Arc::clone(&hear));
             Ok(loaded.registry)
         })
+    }
+}
+
+/// Where clients come in.
+enum Entrance {
+    Stdio,
+    Http(TcpListener, Access),
+}
+
+impl Entrance {
+    async fn serve(self, serving: &Serving) -> io::Result<()> {
+        match self {
+            Self::Stdio => server::serve_stdio(serving, input()?, output()?).await,
+            Self::Http(listener, access) => {
+                let listener = tokio::net::TcpListener::from_std(listener)?;
+                let url = server::url(listener.local_addr()?);
+                complain(&format!("serving MCP on {url}"));
+                server::serve_http(serving, listener, access).await
+            }
+        }
+    }
+}
+
+/// The token in an environment variable, which must be set: an empty one would admit everybody.
+fn token(name: &str) -> anyhow::Result<Token> {
+    let value = std::env::var(name).ok().and_then(Token::new);
+    value.ok_or_else(|| {
+        let message = format!("environment variable {name} holds no token");
+        let hint = "a token is printable ASCII without spaces; `openssl rand -hex 32` makes one";
+        Hinted::new(message, hint).into()
+    })
+}
+
+/// What `HOST:PORT` stands for; loopback when only a port is given.
+fn addresses(address: &str) -> io::Result<Vec<SocketAddr>> {
+    match address.parse::<u16>() {
+        Ok(port) => Ok(vec![(Ipv4Addr::LOCALHOST, port).into()]),
+        Err(_) => Ok(address.to_socket_addrs()?.collect()),
     }
 }
 

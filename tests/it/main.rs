@@ -26,6 +26,7 @@ mod samples;
 mod sandbox;
 mod schema;
 mod serve;
+mod serve_http;
 mod shipped;
 mod start;
 mod stop;

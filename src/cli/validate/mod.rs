@@ -25,7 +25,7 @@ use pitool::schema::{Coercion, Lossy, Schema};
 use self::judge::{Rules, Subject};
 use self::print::{Detail, Printer, Report, Stream};
 use self::work::{Ending, OnFailure, Question, Validation};
-use super::run::Coerce;
+use super::options::Coerce;
 use super::{Exit, Global, Hinted, load};
 use crate::report;
 use crate::report::style::{Styles, When};

@@ -113,7 +113,7 @@ impl StreamableHttpClient for HttpClient {
             _ if response.status() == StatusCode::ACCEPTED && has_session => {
                 Ok(StreamableHttpPostResponse::Accepted)
             }
-            other => Err(self.fault(format!(
+            other => Err(self.fault(&format!(
                 "answered HTTP {} with {}, neither JSON nor an event stream",
                 response.status(),
                 other.map_or("no content type".to_owned(), |kind| format!(
@@ -175,10 +175,10 @@ impl StreamableHttpClient for HttpClient {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
         if !response.status().is_success() {
-            return Err(self.fault(format!("answered HTTP {}", response.status())));
+            return Err(self.fault(&format!("answered HTTP {}", response.status())));
         }
         if kind(&response).as_deref() != Some(EVENTS) {
-            return Err(self.fault("answered with no event stream".to_owned()));
+            return Err(self.fault("answered with no event stream"));
         }
         Ok(self.events(response, max_sse_event_size, None))
     }
@@ -200,7 +200,7 @@ impl HttpClient {
         request.send().await.map_err(|error| self.broken(error))
     }
 
-    fn fault(&self, what: String) -> Failure {
+    fn fault(&self, what: &str) -> Failure {
         let fault = Fault(format!("{} {what}", self.shown));
         StreamableHttpError::Client(self.faults.note(fault))
     }
@@ -208,7 +208,7 @@ impl HttpClient {
     /// A request that found no way, or whose answer broke off.
     fn broken(&self, error: reqwest::Error) -> Failure {
         let is_connect = error.is_connect();
-        let reason = innermost(error.without_url());
+        let reason = innermost(&error.without_url());
         let fault = if is_connect {
             Fault(format!("cannot connect to {}: {reason}", self.shown))
         } else {
@@ -233,7 +233,7 @@ impl HttpClient {
                 "answered HTTP {status}, a redirect to {to}; it is not followed, so that no header goes astray: if it is \
                  right, make it the \"url\""
             );
-            return Err(self.fault(what));
+            return Err(self.fault(&what));
         }
         let is_about_access = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         let wanted = response.headers().get(WWW_AUTHENTICATE);
@@ -266,7 +266,7 @@ impl HttpClient {
         if is_about_access {
             what.push_str("; what it asks for belongs into \"headers\" of its entry");
         }
-        Err(self.fault(what))
+        Err(self.fault(&what))
     }
 
     /// The answer to the request `id`, given as JSON.
@@ -295,8 +295,8 @@ impl HttpClient {
                 error.id = Some(id);
                 Ok(JsonRpcMessage::Error(error))
             }
-            Some(_) => Err(self.fault("answered another request than the one it got".to_owned())),
-            None => Err(self.fault("answered with JSON that is no answer".to_owned())),
+            Some(_) => Err(self.fault("answered another request than the one it got")),
+            None => Err(self.fault("answered with JSON that is no answer")),
         }
     }
 
@@ -306,7 +306,7 @@ impl HttpClient {
             match response.chunk().await {
                 Ok(Some(chunk)) if body.len() + chunk.len() > limit => {
                     return Err(
-                        self.fault(format!("gave an answer larger than {} MiB", limit >> 20))
+                        self.fault(&format!("gave an answer larger than {} MiB", limit >> 20))
                     );
                 }
                 Ok(Some(chunk)) => body.extend_from_slice(&chunk),
@@ -403,7 +403,7 @@ fn kind(response: &Response) -> Option<String> {
 }
 
 /// The reason behind all wrappers.
-fn innermost(error: reqwest::Error) -> String {
+fn innermost(error: &reqwest::Error) -> String {
     let mut reason = error.to_string();
     let mut source = error.source();
     while let Some(inner) = source {

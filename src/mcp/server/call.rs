@@ -27,31 +27,24 @@ const MESSAGE_CHARS: usize = 200;
 /// Runs a call to its result. Only a tool that does not exist is an error of the protocol.
 pub(super) async fn run(
     serving: &Serving,
-    name: &str,
-    arguments: Value,
+    call: &ToolCall,
     log_level: Option<LogLevel>,
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResult, ErrorData> {
     let runner = serving.runner();
     let found = tokio::select! {
-        found = runner.registry.find(name) => found,
+        found = runner.registry.find(&call.name) => found,
         () = context.ct.cancelled() => return Ok(failed("Operation aborted")),
     };
     let tool = match found {
         Ok(Some(tool)) => tool,
         Ok(None) => {
             return Err(ErrorData::invalid_params(
-                format!("Unknown tool: {name}"),
+                format!("Unknown tool: {}", call.name),
                 None,
             ));
         }
         Err(reason) => return Ok(failed(reason)),
-    };
-    let call = ToolCall {
-        id: context.id.to_string(),
-        name: name.to_owned(),
-        arguments,
-        arguments_error: None,
     };
     let message = json!({"role": "assistant", "content": [call], "stopReason": "toolUse"});
     let (reports, reported) = unbounded_channel();
@@ -60,10 +53,10 @@ pub(super) async fn run(
     let stop = stopper.stop();
     let answer = async {
         let journal = runner.journal.as_ref();
-        let recorded = journal.map(|journal| journal.new_batch(std::slice::from_ref(&call)));
+        let recorded = journal.map(|journal| journal.new_batch(std::slice::from_ref(call)));
         let batch = Batch {
             message: &message,
-            calls: std::slice::from_ref(&call),
+            calls: std::slice::from_ref(call),
             stop_reason: Some("toolUse"),
             past: recorded.as_ref().map_or(Past::None, Past::Journal),
         };

@@ -4,6 +4,8 @@
 //! insists on sequence takes. Transports are the business of `stdio`, changed manifests that of `reload`.
 
 mod call;
+mod http;
+mod message;
 mod reload;
 mod session;
 mod stdio;
@@ -11,7 +13,9 @@ mod tools;
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
 
+use futures_util::future::join_all;
 use rmcp::service::{Peer, RoleServer};
 use tokio::sync::{Semaphore, watch};
 
@@ -20,8 +24,12 @@ use crate::event::{Listener, Notice};
 use crate::registry::Registry;
 use crate::stop::Stop;
 
+pub use http::{Access, Token, serve_http, url};
 pub use reload::{Reload, watch};
 pub use stdio::serve_stdio;
+
+/// How long the announcement of changed tools may take.
+const ANNOUNCE_TIME: Duration = Duration::from_secs(1);
 
 /// What all sessions of a server share. Cheap to clone.
 #[derive(Clone)]
@@ -92,10 +100,13 @@ impl Serving {
             peers.retain(|peer| !peer.is_transport_closed());
             peers.clone()
         };
-        for peer in peers {
+        // All at the same time: one that does not read must not keep the others.
+        let told = peers.iter().map(|peer| async move {
             // A client that is gone need not know.
-            let _ = peer.notify_tool_list_changed().await;
-        }
+            let told = peer.notify_tool_list_changed();
+            let _ = tokio::time::timeout(ANNOUNCE_TIME, told).await;
+        });
+        join_all(told).await;
     }
 
     fn peers(&self) -> MutexGuard<'_, Vec<Peer<RoleServer>>> {

@@ -5,12 +5,14 @@ use std::sync::Mutex;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode,
-    Implementation, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities,
-    ServerConfig,
+    Implementation, ListToolsResult, PaginatedRequestParams, ProtocolVersion, RequestId,
+    ServerCapabilities, ServerConfig,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer};
 use rmcp::{ErrorData, ServerHandler};
 use serde_json::Value;
+
+use crate::message::ToolCall;
 
 use super::tools::declaration;
 use super::{Serving, call};
@@ -25,6 +27,8 @@ pub(super) type LogLevel = rmcp::model::LoggingLevel;
 /// What one client sees.
 pub(super) struct Session {
     serving: Serving,
+    /// Which of many it is; the only one has no number.
+    number: Option<u64>,
     log_level: Mutex<Option<LogLevel>>,
 }
 
@@ -32,7 +36,30 @@ impl Session {
     pub(super) fn new(serving: Serving) -> Self {
         Self {
             serving,
+            number: None,
             log_level: Mutex::new(None),
+        }
+    }
+
+    /// One of many sessions: their clients count their requests alike, so a call's id begins with the number.
+    pub(super) fn numbered(serving: Serving, number: u64) -> Self {
+        Self {
+            number: Some(number),
+            ..Self::new(serving)
+        }
+    }
+
+    /// The call of a request; its id is for events and the journal.
+    fn tool_call(&self, request: &RequestId, name: &str, arguments: Value) -> ToolCall {
+        let id = match self.number {
+            Some(number) => format!("{number}.{request}"),
+            None => request.to_string(),
+        };
+        ToolCall {
+            id,
+            name: name.to_owned(),
+            arguments,
+            arguments_error: None,
         }
     }
 
@@ -109,13 +136,8 @@ impl ServerHandler for Session {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = Value::Object(request.arguments.unwrap_or_default());
-        let call = call::run(
-            &self.serving,
-            &request.name,
-            arguments,
-            self.log_level(),
-            &context,
-        );
+        let call = self.tool_call(&context.id, &request.name, arguments);
+        let call = call::run(&self.serving, &call, self.log_level(), &context);
         // Boxed, so that a request that waits is small.
         Box::pin(call).await.map(CallToolResponse::Complete)
     }
@@ -141,7 +163,8 @@ impl ServerHandler for Session {
             ));
         };
         let arguments = params.get("arguments").cloned().unwrap_or_default();
-        let call = call::run(&self.serving, name, arguments, self.log_level(), &context);
+        let call = self.tool_call(&context.id, name, arguments);
+        let call = call::run(&self.serving, &call, self.log_level(), &context);
         let result = Box::pin(call).await?;
         let result = serde_json::to_value(result)
             .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;

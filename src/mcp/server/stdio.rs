@@ -20,6 +20,7 @@ use crate::json;
 use crate::mcp::lines::{Line, Lines, MAX_LINE};
 
 use super::Serving;
+use super::message;
 use super::session::Session;
 
 /// Serves one client until its input ends or the server is stopped, and waits for what still runs.
@@ -156,9 +157,7 @@ fn read(line: &Line) -> Vec<Read> {
 }
 
 fn message(value: Value) -> Read {
-    let id: Option<RequestId> = value
-        .get("id")
-        .and_then(|id| serde_json::from_value(id.clone()).ok());
+    let id = message::id(&value);
     if json::depth(&value) > json::MAX_DEPTH {
         let text = format!(
             "the message is nested deeper than {} levels",
@@ -166,12 +165,12 @@ fn message(value: Value) -> Read {
         );
         return wrong(id.as_ref(), ErrorCode::INVALID_PARAMS, &text);
     }
-    match serde_json::from_value(value) {
-        Ok(message) => Read::Message(Box::new(message)),
-        Err(_) => wrong(
+    match message::read(value) {
+        Some(message) => Read::Message(Box::new(message)),
+        None => wrong(
             id.as_ref(),
             ErrorCode::INVALID_REQUEST,
-            "not a JSON-RPC 2.0 message",
+            message::NOT_A_MESSAGE,
         ),
     }
 }
