@@ -5,19 +5,21 @@ mod report;
 
 use std::process::ExitCode;
 
-use pitool::program::watcher;
+use pitool::program::{apart, watcher};
 
 fn main() -> ExitCode {
-    let mut arguments = std::env::args_os();
-    if arguments
-        .nth(1)
-        .is_some_and(|first| first == watcher::ARGUMENT)
-    {
+    let first = std::env::args_os().nth(1).unwrap_or_default();
+    if first == watcher::ARGUMENT {
         watcher::watch();
         return ExitCode::SUCCESS;
     }
+    if first == apart::ARGUMENT {
+        apart::serve();
+        return ExitCode::SUCCESS;
+    }
     if let Ok(program) = std::env::current_exe() {
-        watcher::enable(program, vec![watcher::ARGUMENT.into()]);
+        watcher::enable(program.clone(), vec![watcher::ARGUMENT.into()]);
+        apart::enable(program, vec![apart::ARGUMENT.into()]);
     }
     cli::main(std::env::args_os()).into()
 }

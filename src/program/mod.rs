@@ -41,6 +41,7 @@ use serde_json::Value;
 
 use self::command::Command;
 pub(crate) use self::exit::signal_name;
+pub use self::jq::apart;
 use self::jq::{Filter, JqOutput};
 pub use self::manifest::{ProgramManifest, StdinManifest};
 use self::output::Output;

@@ -374,6 +374,108 @@ fn result_before_the_timeout() {
     );
 }
 
+/// A filter that needs more than there is ends its own call, not pitool: the one beside it is answered.
+#[track_caller]
+fn filter_fails_alone(filter: &str, field: &str, value: Value, expected: &str) {
+    let program = with(json!({"jq": filter, "output": "json"}), field, value);
+    let done = Test::new(["run"])
+        .tool("t", &program)
+        .tool("other", &json!({"jq": "1 + 1", "output": "json"}))
+        .calls(&[("1", "t", json!({})), ("2", "other", json!({}))])
+        .run()
+        .quiet()
+        .code(1);
+    assert_eq!(
+        done.texts(),
+        [&format!("error: {expected}"), "2"],
+        "{filter}"
+    );
+}
+
+#[test]
+fn filters_that_recurse_without_end() {
+    let deep = "The filter recursed too deeply";
+    filter_fails_alone("def f: 1 + f; f", "timeoutMs", json!(60_000), deep);
+    filter_fails_alone("def f: [f]; f", "timeoutMs", json!(60_000), deep);
+    let late = "The filter timed out after 0.2 seconds";
+    filter_fails_alone("def f: f; f", "timeoutMs", json!(200), late);
+}
+
+#[test]
+fn filters_that_take_memory_without_end() {
+    let memory = "The filter needs more than 1024 MiB of memory";
+    for filter in [
+        "[range(1000000000000)] | length",
+        "[repeat(\"x\" * 1000000)] | length",
+        "\"x\" * 10000000000 | length",
+        "[range(100000000)] | combinations",
+    ] {
+        filter_fails_alone(filter, "timeoutMs", json!(60_000), memory);
+    }
+}
+
+#[test]
+fn hooks_and_preparations_that_take_memory_without_end() {
+    let endless = json!({"jq": "[repeat(\"x\" * 1000000)]", "timeoutMs": 60_000});
+    let done = Test::new(["run"])
+        .manifest("t", &json!({"name": "t", "description": "", "execute": {"jq": "{content: []}"}, "prepareArguments": endless}))
+        .tool("guarded", &json!({"jq": "{content: []}"}))
+        .manifest("guard", &json!({"hook": "beforeToolCall", "tools": ["guarded"], "run": endless}))
+        .calls(&[("1", "t", json!({})), ("2", "guarded", json!({}))])
+        .run()
+        .code(1);
+    let memory = "error: The filter needs more than 1024 MiB of memory";
+    assert_eq!(done.texts(), [memory, memory]);
+}
+
+#[test]
+fn filters_with_loops_say_what_others_say() {
+    let run = |filter: &str, output: &str| {
+        let done = one_call(&json!({"jq": filter, "output": output}), json!({"n": 3}));
+        done.args(["--output", "outcomes"]).run()
+    };
+    let items = "{type: \"update\", details: range(2)}, {content: [], details: ([range(.n)] + [18446744073709551615, 0.1, $call.toolCallId])}";
+    let outcome = &run(items, "items").code(0).lines()[0];
+    let details = json!([0, 1, 2, 18_446_744_073_709_551_615_u64, 0.1, "c"]);
+    assert_eq!(
+        outcome["result"],
+        json!({"content": [], "details": details})
+    );
+    let done = run("range(2)", "json").code(1);
+    assert_eq!(
+        done.lines()[0]["result"]["content"][0]["text"],
+        "The filter gave more than one value"
+    );
+    let done = run("range(0)", "json").code(1);
+    assert_eq!(
+        done.lines()[0]["result"]["content"][0]["text"],
+        "The filter gave no result"
+    );
+    let done = run("error(\"why\") | range(2)", "json").code(1);
+    assert_eq!(done.lines()[0]["result"]["content"][0]["text"], "why");
+    let done = run("range(", "json").code(1);
+    let text = done.lines()[0]["result"]["content"][0]["text"].to_string();
+    assert!(text.starts_with("\"The filter is wrong: line 1"), "{text}");
+}
+
+#[test]
+fn filter_nested_without_end_is_refused_or_told() {
+    for filter in ["[".repeat(60_000), format!(".{}", "|.".repeat(30_000))] {
+        let test = Test::new(["check"]).tool("t", &json!({"jq": filter})).run();
+        assert!(
+            matches!(test.code, Some(0 | 1)),
+            "{:?} {}",
+            test.code,
+            test.stderr
+        );
+    }
+    let done = run(&json!({"jq": ".".repeat(70_000)})).code(1);
+    assert_eq!(
+        done.texts(),
+        ["error: The filter is wrong: it is longer than 64 KiB"]
+    );
+}
+
 #[test]
 fn thousand_children() {
     let script = "i=0; while [ $i -lt 1000 ]; do sleep 300 & i=$((i+1)); done; echo $!";

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
+use std::thread;
 
 use jaq_core::data::JustLut;
 use jaq_core::load::parse::Def;
@@ -29,6 +30,15 @@ const REMOVED: [&str; 9] = [
     "strflocaltime",
 ];
 
+/// The longest filter. Its text may be nested as deep as it is long, and each level takes stack.
+const MAX_BYTES: usize = 64 * 1024;
+
+/// So short a text cannot overflow any stack.
+const SHALLOW_BYTES: usize = 512;
+
+/// Stack for the longest; only what is used takes memory.
+const STACK: usize = 512 * 1024 * 1024;
+
 /// jq's own definitions, parsed once for all filters.
 static DEFINITIONS: LazyLock<Vec<Def>> = LazyLock::new(|| {
     jaq_core::defs()
@@ -43,6 +53,23 @@ static DEFINITIONS: LazyLock<Vec<Def>> = LazyLock::new(|| {
 /// Compiling all of jq's definitions takes far longer than compiling a filter, and most filters need none of them. So a
 /// filter is compiled without, and again with those that it turned out to lack, until it lacks nothing.
 pub(super) fn compiled(text: &str) -> Result<Compiled, String> {
+    if text.len() > MAX_BYTES {
+        return Err(format!("it is longer than {} KiB", MAX_BYTES >> 10));
+    }
+    if text.len() <= SHALLOW_BYTES {
+        return compiled_here(text);
+    }
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().stack_size(STACK);
+        let compiling = thread.spawn_scoped(scope, || compiled_here(text));
+        match compiling.map(thread::ScopedJoinHandle::join) {
+            Ok(Ok(compiled)) => compiled,
+            Ok(Err(_)) | Err(_) => Err("it cannot be compiled".to_owned()),
+        }
+    })
+}
+
+fn compiled_here(text: &str) -> Result<Compiled, String> {
     let arena = Arena::default();
     let mut needed = BTreeSet::new();
     loop {

@@ -1,10 +1,12 @@
-//! A jq filter as a program: runs inside this process, without files, network or environment.
+//! A jq filter as a program, without files, network or environment.
 //!
 //! A filter is compiled when it is first used, once. It cannot be stopped, so it runs on a thread of its own, and whoever
-//! waits for it can stop waiting.
+//! waits for it can stop waiting; one that might grow without bound runs [`apart`].
 
+pub mod apart;
 mod compile;
 mod convert;
+mod growth;
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,6 +19,7 @@ use serde_json::{Value, json as value};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
+use self::apart::Job;
 use self::compile::{Compiled, Data, compiled};
 use self::convert::{from_val, to_val};
 use super::item::{Item, Items};
@@ -25,6 +28,9 @@ use super::thread::{self, PATIENCE};
 use super::{ABORTED, Invocation, Throw, timed_out};
 use crate::json;
 use crate::message::ToolResult;
+
+/// What is said of a filter that ended without an answer.
+const BROKE_DOWN: &str = "The filter broke down";
 
 /// A filter that can run.
 #[derive(Debug)]
@@ -52,6 +58,7 @@ enum Wanted {
 
 struct Code {
     text: String,
+    is_bounded: OnceLock<bool>,
     compiled: OnceLock<Result<Compiled, String>>,
 }
 
@@ -83,12 +90,8 @@ impl Filter {
     }
 
     pub(crate) fn new(text: String, output: JqOutput) -> Self {
-        let code = Code {
-            text,
-            compiled: OnceLock::new(),
-        };
         Self {
-            code: Arc::new(code),
+            code: Arc::new(Code::new(text)),
             output,
         }
     }
@@ -158,6 +161,17 @@ impl Filter {
         invocation: &Invocation<'_>,
         items: &mut Items<'_>,
     ) -> Result<End, Throw> {
+        if !self.code.is_bounded() {
+            let job = Job {
+                text: &self.code.text,
+                input,
+                wanted,
+                timeout,
+            };
+            if let Some(end) = apart::run(job, invocation, items).await {
+                return end;
+            }
+        }
         let (sender, mut receiver) = mpsc::channel(16);
         let call =
             value!({"toolCallId": invocation.tool_call_id, "toolName": invocation.tool_name});
@@ -165,7 +179,7 @@ impl Filter {
         let input = input.clone();
         let task = thread::hand_over(move || {
             let end = catch_unwind(AssertUnwindSafe(|| code.run(input, call, wanted, &sender)));
-            let end = end.unwrap_or_else(|_| Err(Throw("The filter broke down".to_owned())));
+            let end = end.unwrap_or_else(|_| Err(Throw(BROKE_DOWN.to_owned())));
             let _ = sender.blocking_send(Message::End(end));
         });
         let start = Instant::now();
@@ -184,7 +198,7 @@ impl Filter {
                         task.done();
                         return end;
                     }
-                    None => return Err(Throw("The filter broke down".to_owned())),
+                    None => return Err(Throw(BROKE_DOWN.to_owned())),
                 },
                 () = &mut stopped_now => return Err(aborted(items)),
                 () = &mut stopped, if !is_stopping => {
@@ -222,6 +236,20 @@ fn so_far(items: &Items<'_>, sentence: &str) -> Throw {
 }
 
 impl Code {
+    fn new(text: String) -> Self {
+        Self {
+            text,
+            is_bounded: OnceLock::new(),
+            compiled: OnceLock::new(),
+        }
+    }
+
+    fn is_bounded(&self) -> bool {
+        *self
+            .is_bounded
+            .get_or_init(|| growth::is_bounded(&self.text))
+    }
+
     fn compiled(&self) -> Result<&Compiled, &String> {
         self.compiled.get_or_init(|| compiled(&self.text)).as_ref()
     }
