@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 use super::{Exit, Global, check, load, print, validate};
 use crate::report::style::Styles;
-use crate::report::{pretty, sanitize};
+use crate::report::{self, pretty, sanitize, text};
 
 /// Show one tool: what the model sees, what runs, what its process sees and may touch, which hooks apply
 #[derive(Debug, clap::Args)]
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<Exit> {
     let text = if args.json {
         pretty::pretty(&shown, &styles) + "\n"
     } else {
-        shown.words(&styles)
+        shown.words(report::columns(&io::stdout()), &styles)
     };
     print::text_of(&text, exit)
 }
@@ -102,7 +102,7 @@ impl<'a> Shown<'a> {
         })
     }
 
-    fn words(&self, styles: &Styles) -> String {
+    fn words(&self, columns: usize, styles: &Styles) -> String {
         let mut words = format!(
             "{}\n{}\n",
             styles
@@ -127,7 +127,7 @@ impl<'a> Shown<'a> {
             &self.environment_words(styles),
         );
         section("May touch", &sanitize::one_line(&self.access));
-        section("Hooks", &self.hook_words(styles));
+        section("Hooks", &self.hook_words(columns, styles));
         words
     }
 
@@ -152,18 +152,18 @@ impl<'a> Shown<'a> {
         self.environment.iter().map(line).collect()
     }
 
-    fn hook_words(&self, styles: &Styles) -> String {
+    /// A line per hook; of a long filter as much as there is room for, the file has it whole.
+    fn hook_words(&self, columns: usize, styles: &Styles) -> String {
         if self.hooks.is_empty() {
             return "none".to_owned();
         }
         let hook = |hook: &ShownHook<'_>| {
             let file = hook.file.unwrap_or(Path::new("")).to_string_lossy();
-            let run = sanitize::json(&hook.run.to_string()).into_owned();
-            format!(
-                "{} {} {run}\n",
-                hook.hook,
-                styles.dim.paint(sanitize::one_line(&file))
-            )
+            let (file, run) = (sanitize::one_line(&file), hook.run.to_string());
+            let run = sanitize::json(&run);
+            let used = text::width(hook.hook) + text::width(&file) + 2;
+            let run = text::truncate(&run, columns.saturating_sub(used));
+            format!("{} {} {run}\n", hook.hook, styles.dim.paint(file))
         };
         self.hooks.iter().map(hook).collect()
     }

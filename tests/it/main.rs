@@ -25,6 +25,7 @@ mod run;
 mod samples;
 mod sandbox;
 mod schema;
+mod screens;
 mod serve;
 mod serve_http;
 mod shipped;

@@ -114,7 +114,8 @@ fn set_up_editor(folder: &Path) -> anyhow::Result<Editor> {
 fn told(folder: &Path, editor: &Editor, global: &Global) -> String {
     let styles = Styles::of_stream(global.color, io::stdout().is_terminal());
     let mut lines: Vec<(&str, &str)> = FILES.iter().map(|(name, word, _)| (*name, *word)).collect();
-    lines.push(SURFACE);
+    // In its folder, before the sample.
+    lines.insert(FILES.len() - 1, SURFACE);
     lines.push((SCHEMA, "for editors: the fields of manifests"));
     if matches!(editor, Editor::Written) {
         lines.push((SETTINGS, "VS Code completes and checks them"));
