@@ -192,7 +192,7 @@ impl Listener for CallListener<'_> {
 /// Makes progress of updates: numbers where the tool gives them, else the count. It only rises, as the protocol wants.
 #[derive(Debug, Default)]
 struct Counter {
-    last: f64,
+    last: Option<f64>,
 }
 
 impl Counter {
@@ -203,11 +203,11 @@ impl Counter {
                 .and_then(Value::as_f64)
         };
         let given = number("progress");
-        let progress = given.unwrap_or(self.last + 1.0);
-        if progress <= self.last {
+        let progress = given.unwrap_or(self.last.unwrap_or_default() + 1.0);
+        if self.last.is_some_and(|last| progress <= last) {
             return None;
         }
-        self.last = progress;
+        self.last = Some(progress);
         Some(Progress {
             done: progress,
             total: given.and(number("total")),
@@ -325,6 +325,14 @@ mod tests {
             &update("x", &json!({"total": 40})),
             Some((31.0, None, Some("x"))),
         );
+    }
+
+    #[test]
+    fn progress_may_begin_at_zero() {
+        let mut counter = Counter::default();
+        let begun = update("", &json!({"progress": 0, "total": 100}));
+        next(&mut counter, &begun, Some((0.0, Some(100.0), None)));
+        next(&mut counter, &begun, None);
     }
 
     #[test]
