@@ -38,8 +38,9 @@ fn is_manifest_name(name: &OsStr) -> bool {
 
 fn no_folder(dir: &Path, error: &io::Error) -> Problem {
     match error.kind() {
-        io::ErrorKind::NotFound => Problem::of_file(dir, "there is no such folder")
-            .with_hint("name the folder of your tools with --tools DIR"),
+        io::ErrorKind::NotFound => Problem::of_file(dir, "there is no such folder").with_hint(
+            "name the folder of your tools with --tools DIR, or begin with `pitool init`",
+        ),
         io::ErrorKind::NotADirectory => Problem::of_file(dir, "is not a folder"),
         _ => cannot_read(dir, error),
     }

@@ -248,6 +248,17 @@ mod tests {
     }
 
     #[test]
+    fn a_case_among_manifests_is_sent_into_its_folder() {
+        case(
+            r#"{"call": {"name": "t"}}"#,
+            &[
+                "a.json:1:1: missing field \"name\"",
+                "a.json:1:2: unknown field \"call\" -> cases of tools stand in the folder \"cases\" below",
+            ],
+        );
+    }
+
+    #[test]
     fn unknown_fields_inside_name_their_place() {
         case(
             &tool(

@@ -90,6 +90,9 @@ fn any_object() -> Value {
     Value::Object(schema)
 }
 
+/// Fields that only a recorded case has.
+const OF_A_CASE: [&str; 4] = ["call", "message", "results", "changes"];
+
 impl ToolManifest {
     /// Gives faults the hints that only a tool's manifest can have.
     pub(crate) fn explain(faults: &mut [Fault]) {
@@ -98,11 +101,13 @@ impl ToolManifest {
             let At::Pointer(pointer, Part::Key) = &fault.at else {
                 continue;
             };
-            if let Some(field) = pointer
-                .strip_prefix('/')
-                .filter(|name| of_a_program.contains(name))
-            {
+            let Some(field) = pointer.strip_prefix('/') else {
+                continue;
+            };
+            if of_a_program.contains(field) {
                 fault.hint = Some(format!("\"{field}\" belongs in \"execute\""));
+            } else if OF_A_CASE.contains(&field) {
+                fault.hint = Some("cases of tools stand in the folder \"cases\" below".to_owned());
             }
         }
     }

@@ -47,7 +47,7 @@ fn init_prints_two_commands_that_work() {
         let (told, code) = type_in(folder.path(), &next);
         assert_eq!(code, Some(0), "{told}");
         assert!(
-            told.contains("Hello, Ada!") && told.contains("apple\\npear"),
+            told.contains("│  Hello, Ada!\n") && told.contains("│  apple\n│  pear\n"),
             "{told}"
         );
         assert!(told.contains("3 cases: 3 passed"), "{told}");
@@ -76,14 +76,14 @@ fn init_never_overwrites() {
     let done = Test::new(["init"]).run().code(2);
     assert_eq!(
         done.stderr,
-        "pitool: ./tools.d is there already; nothing was written\n\
+        "pitool: tools.d is there already; nothing was written\n\
          hint: `pitool new NAME --jq` adds a tool to those that are there\n"
     );
     let (done, folder) = empty(&["init"]).file("sample.json", "mine").run_and_keep();
     let done = done.code(2);
     assert!(
         done.stderr
-            .starts_with("pitool: ./sample.json is there already; nothing was written\n"),
+            .starts_with("pitool: sample.json is there already; nothing was written\n"),
         "{done:#?}"
     );
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);

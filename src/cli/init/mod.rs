@@ -72,20 +72,30 @@ const SCHEMA: &str = ".vscode/pitool.schema.json";
 /// Runs the command.
 pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<Exit> {
     let folder = &args.folder;
-    if folder.join(TOOLS).exists() {
-        let message = format!(
-            "{} is there already; nothing was written",
-            folder.join(TOOLS).display()
-        );
+    let tools = inside(folder, TOOLS);
+    if tools.exists() {
+        let message = format!("{} is there already; nothing was written", tools.display());
         return Err(Hinted::new(message, NEW).into());
     }
-    let files = FILES.map(|(name, _, content)| Fresh::new(folder.join(name), content));
+    let files = FILES.map(|(name, _, content)| Fresh::new(inside(folder, name), content));
     fresh::write_all(&files, "begin in another folder: pitool init DIR")?;
-    let tools = Registry::load(&[folder.join(TOOLS)]).registry;
-    let surface = json::fitted(&declared(&tools), 0, 0) + "\n";
-    fresh::write_all(&[Fresh::new(folder.join(SURFACE.0), surface)], "remove it")?;
+    let registry = Registry::load(&[tools]).registry;
+    let surface = json::fitted(&declared(&registry), 0, 0) + "\n";
+    fresh::write_all(
+        &[Fresh::new(inside(folder, SURFACE.0), surface)],
+        "remove it",
+    )?;
     let editor = set_up_editor(folder)?;
     print::text_of(&told(folder, &editor, global), Exit::Ok)
+}
+
+/// A path in the folder, as short as a person would write it.
+fn inside(folder: &Path, name: &str) -> PathBuf {
+    if folder == Path::new(".") {
+        name.into()
+    } else {
+        folder.join(name)
+    }
 }
 
 /// What became of the editor's setting.
@@ -96,12 +106,12 @@ enum Editor {
 }
 
 fn set_up_editor(folder: &Path) -> anyhow::Result<Editor> {
-    let schema = folder.join(SCHEMA);
+    let schema = inside(folder, SCHEMA);
     if !schema.exists() {
         let content = json::pretty(&json_schema()) + "\n";
         fresh::write_all(&[Fresh::new(schema, content)], "remove it")?;
     }
-    let settings = folder.join(SETTINGS);
+    let settings = inside(folder, SETTINGS);
     if settings.exists() {
         return Ok(Editor::ToAdd);
     }
@@ -142,7 +152,7 @@ fn told(folder: &Path, editor: &Editor, global: &Global) -> String {
         format!("cd {} && ", quoted(folder))
     };
     told += &format!(
-        "\nRun the sample, then test the tools against what is recorded:\n\n  {enter}pitool run < sample.json\n  pitool test\n"
+        "\nRun the sample, then test the tools against what is recorded:\n\n  {enter}pitool run --output text < sample.json\n  pitool test\n"
     );
     told
 }
