@@ -15,6 +15,7 @@ use tokio::sync::Semaphore;
 use crate::call::{self, CallError, Mode, Options, Outcome, Ready, Runner, Scope};
 use crate::event::{Event, Listener, Notice};
 use crate::execute::{self, Standing};
+use crate::format::Turn;
 use crate::message::{ToolCall, ToolResultMessage};
 use crate::nested::Slot;
 use crate::past::Past;
@@ -35,6 +36,18 @@ pub struct Batch<'a> {
     pub past: Past<'a>,
 }
 
+impl<'a> Batch<'a> {
+    /// The calls of a turn that was read; nothing is known of them and nothing recorded.
+    pub fn of(turn: &'a Turn) -> Self {
+        Self {
+            message: &turn.message,
+            calls: &turn.calls,
+            stop_reason: turn.stop_reason.as_deref(),
+            past: Past::None,
+        }
+    }
+}
+
 /// A batch with all its answers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answered {
@@ -47,6 +60,38 @@ pub struct Answered {
 }
 
 /// Runs a batch to its answers. Never fails: what goes wrong with a call is its result.
+///
+/// Must be polled in a tokio runtime with time and I/O. Dropping it ends what runs.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use pitool::batch::{self, Batch};
+/// use pitool::call::{Options, Runner};
+/// use pitool::event::Silent;
+/// use pitool::message::ToolCall;
+/// use pitool::past::Past;
+/// use pitool::registry::Registry;
+/// use pitool::stop::Stop;
+/// use serde_json::json;
+///
+/// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+/// # runtime.block_on(async {
+/// let runner = Runner::new(Arc::new(Registry::new()), Options::default());
+/// let calls = [ToolCall::new("call-1", "nobody", json!({}))];
+/// let batch = Batch {
+///     message: &json!({"role": "assistant", "content": calls}),
+///     calls: &calls,
+///     stop_reason: Some("toolUse"),
+///     past: Past::None,
+/// };
+/// let answered = batch::run(&runner, batch, &Silent, &Stop::never()).await;
+/// assert_eq!(answered.messages.len(), 1);
+/// assert_eq!(answered.messages[0].tool_call_id, "call-1");
+/// assert!(answered.messages[0].is_error);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub async fn run(
     runner: &Runner,
     batch: Batch<'_>,

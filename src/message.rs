@@ -26,6 +26,18 @@ pub struct ToolCall {
     pub arguments_error: Option<String>,
 }
 
+impl ToolCall {
+    /// A call whose arguments could be read.
+    pub fn new(id: impl Into<String>, name: impl Into<String>, arguments: Value) -> Self {
+        Self {
+            id: id.into(),
+            name: name.into(),
+            arguments,
+            arguments_error: None,
+        }
+    }
+}
+
 /// One block of a result's content.
 ///
 /// Wire shapes: `{"type":"text","text":"…"}` and

@@ -4,6 +4,21 @@
 //! and patch named `sections`. Reading them in order gives the current state, as pi's `transcript-tools` and
 //! `system-prompt` do; messages of other roles are never read. Messages and tools stay JSON values here, because what
 //! is unknown in them has to survive.
+//!
+//! ```
+//! use pitool::transcript::{current_tools, declare_tools};
+//! use serde_json::json;
+//!
+//! let echo = json!({"name": "echo", "description": "Echo", "parameters": {"type": "object"}});
+//! let now = json!({"name": "now", "description": "The time", "parameters": {"type": "object"}});
+//! let mut messages = vec![json!({"role": "system", "content": "Be brief.", "toolsAdded": [echo]})];
+//! assert_eq!(current_tools(&messages), [echo]);
+//!
+//! // The tools have changed: what to append, so that the transcript declares the new ones.
+//! messages.extend(declare_tools(&messages, std::slice::from_ref(&now), Vec::new(), 0));
+//! assert_eq!(messages[1]["toolsRemoved"], json!([{"name": "echo"}]));
+//! assert_eq!(current_tools(&messages), [now]);
+//! ```
 
 use std::collections::HashSet;
 

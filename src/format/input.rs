@@ -159,6 +159,21 @@ impl<R: BufRead> Iterator for Documents<R> {
 }
 
 /// The turns of a stream, in order.
+///
+/// ```
+/// use pitool::format::{Format, Input, InputOptions};
+///
+/// let lines = r#"{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"echo","input":{}}]}
+/// {"choices":[{"message":{"role":"assistant","tool_calls":[{"id":"b","type":"function","function":{"name":"echo","arguments":"{}"}}]}}]}
+/// {"no":"message"}"#;
+/// let mut turns = Input::new(lines.as_bytes(), InputOptions::default());
+/// assert_eq!(turns.next().unwrap()?.format, Format::Anthropic);
+/// assert_eq!(turns.next().unwrap()?.calls[0].id, "b");
+/// // What cannot be understood is an error with its line, and reading goes on behind it.
+/// assert_eq!(turns.next().unwrap().unwrap_err().line, 3);
+/// assert!(turns.next().is_none());
+/// # Ok::<(), pitool::format::InputError>(())
+/// ```
 pub struct Input<R> {
     documents: Documents<R>,
     turns: VecDeque<Turn>,

@@ -37,6 +37,28 @@ impl std::fmt::Display for DuplicateName {
 impl std::error::Error for DuplicateName {}
 
 /// The tools that calls may name, and the hooks around them.
+///
+/// Manifests and functions of the program live side by side:
+///
+/// ```no_run
+/// use pitool::message::ToolResult;
+/// use pitool::registry::Registry;
+/// use pitool::tool::{Declaration, Tool};
+/// use serde_json::json;
+///
+/// let loaded = Registry::load(&["tools.d".into()]);
+/// for problem in &loaded.problems {
+///     eprintln!("{problem}");
+/// }
+/// let mut registry = loaded.registry;
+/// let declaration = Declaration::new("today", "The day", json!({"type": "object"}));
+/// registry.register(Tool::native(declaration, |_| async { Ok(ToolResult::text("Monday")) }))?;
+/// assert!(registry.get("today").is_some());
+/// # Ok::<(), pitool::registry::DuplicateName>(())
+/// ```
+///
+/// A file that could not be loaded may have been a guard: before you run calls, look at
+/// [`Loaded::unloadable`] and set [`Options::withheld`](crate::call::Options::withheld).
 #[derive(Debug, Default, Clone)]
 pub struct Registry {
     tools: Vec<Arc<Tool>>,

@@ -46,6 +46,30 @@ pub use self::step::Step;
 /// A compiled JSON Schema.
 ///
 /// Compiling reads the schema; what judges is built when it is first needed and kept.
+///
+/// ```
+/// use pitool::schema::{AcceptOptions, Schema};
+/// use serde_json::json;
+///
+/// let schema = Schema::compile(&json!({
+///     "type": "object",
+///     "properties": {"limit": {"type": "integer", "maximum": 9}},
+///     "required": ["limit"],
+/// }))?;
+///
+/// // Models send text for numbers: coerced, and the step tells of it.
+/// let sent = json!({"limit": "5"});
+/// let accepted = schema.accept(&sent, &AcceptOptions::default()).unwrap();
+/// assert_eq!(*accepted.value, json!({"limit": 5}));
+/// assert_eq!(accepted.steps[0].path, "/limit");
+///
+/// // What cannot be repaired is said in the words that a model is told.
+/// let sent = json!({"limit": 10});
+/// let rejected = schema.accept(&sent, &AcceptOptions::default()).unwrap_err();
+/// assert_eq!(rejected.violations[0].path, "/limit");
+/// assert_eq!(rejected.violations[0].message, "expected <= 9");
+/// # Ok::<(), pitool::schema::CompileError>(())
+/// ```
 #[derive(Debug)]
 pub struct Schema {
     arena: Arc<Arena>,

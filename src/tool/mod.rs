@@ -44,6 +44,18 @@ pub struct Declaration {
     pub constrained_sampling: Option<Value>,
 }
 
+impl Declaration {
+    /// A declaration; `parameters` is the JSON Schema of the arguments.
+    pub fn new(name: impl Into<String>, description: impl Into<String>, parameters: Value) -> Self {
+        Self {
+            name: name.into(),
+            description: description.into(),
+            parameters,
+            constrained_sampling: None,
+        }
+    }
+}
+
 /// Whether a tool wants its whole batch to run one call after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
