@@ -402,6 +402,24 @@ fn filters_that_recurse_without_end() {
 }
 
 #[test]
+fn filter_that_nests_as_deep_as_its_input_is_long() {
+    let program = with(
+        json!({"jq": "reduce .n[] as $x (0; [.]) | 1", "output": "json"}),
+        "timeoutMs",
+        json!(60_000),
+    );
+    let done = Test::new(["run"])
+        .tool("t", &program)
+        .calls(&[
+            ("1", "t", json!({"n": vec![1; 3_000_000]})),
+            ("2", "t", json!({"n": [1, 2]})),
+        ])
+        .run()
+        .quiet();
+    assert_eq!(done.texts()[1], "1");
+}
+
+#[test]
 fn filters_that_take_memory_without_end() {
     let memory = "The filter needs more than 1024 MiB of memory";
     for filter in [

@@ -2,13 +2,18 @@
 //!
 //! Most filters pick, build and compare: what they take is bounded by their input and their text. Those that can go on by
 //! themselves (a definition that calls itself, `range`, `repeat`, …) or make much of little (`*` repeats strings) are told
-//! apart here; they run in a process of their own, see [`super::apart`].
+//! apart here; they run in a process of their own, see [`super::apart`]. A loop over the input (`reduce`, `foreach`) can nest
+//! as deep as the input is long, which is no matter where that is short.
 
 use jaq_core::load::Lexer;
 use jaq_core::load::lex::{StrPart, Tok, Token};
+use serde_json::Value;
 
 /// A longer text is not looked into: its own nesting may be deep.
 const SHORT: usize = 2048;
+
+/// What builds on its own last value, once for each of the input.
+const LOOPS: [&str; 2] = ["foreach", "reduce"];
 
 /// jq's own filters that go on by themselves.
 const UNBOUNDED: [&str; 6] = [
@@ -20,24 +25,70 @@ const UNBOUNDED: [&str; 6] = [
     "while",
 ];
 
-/// Whether what it takes is bounded by its input and its text.
-pub(super) fn is_bounded(text: &str) -> bool {
-    if text.len() > SHORT {
-        return false;
-    }
-    // What is no filter never runs.
-    Lexer::new(text)
-        .lex()
-        .map_or(true, |tokens| are_bounded(&tokens))
+/// How many values an input has at most that loops may nest in the process itself: even all pairs of them are too few to
+/// overflow its stack.
+const FEW_VALUES: usize = 1000;
+
+/// What bounds the memory and the stack that a filter takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Growth {
+    /// Its input and its text.
+    Bounded,
+    /// The length of its input, which it may nest.
+    Loops,
+    /// Nothing.
+    Unbounded,
 }
 
-fn are_bounded(tokens: &[Token<&str>]) -> bool {
-    tokens.iter().enumerate().all(|(at, token)| match &token.1 {
-        Tok::Word if token.0 == "def" => !calls_itself(&tokens[at + 1..]),
-        Tok::Word => !UNBOUNDED.contains(&token.0),
-        Tok::Sym => !matches!(token.0, "*" | "*="),
-        _ => inner(token).all(are_bounded),
-    })
+impl Growth {
+    /// Judges the text of a filter.
+    pub(super) fn of(text: &str) -> Self {
+        if text.len() > SHORT {
+            return Self::Unbounded;
+        }
+        // What is no filter never runs.
+        let tokens = Lexer::new(text).lex();
+        tokens.map_or(Self::Bounded, |tokens| growth(&tokens))
+    }
+
+    /// Whether the filter can run with this input without a process of its own.
+    pub(super) fn is_harmless(self, input: &Value) -> bool {
+        match self {
+            Self::Bounded => true,
+            Self::Loops => has_few_values(input),
+            Self::Unbounded => false,
+        }
+    }
+}
+
+fn has_few_values(input: &Value) -> bool {
+    let mut open = vec![input];
+    let mut count = 0;
+    while let Some(value) = open.pop() {
+        count += 1;
+        if count + open.len() > FEW_VALUES {
+            return false;
+        }
+        match value {
+            Value::Array(items) if items.len() > FEW_VALUES => return false,
+            Value::Array(items) => open.extend(items),
+            Value::Object(members) if members.len() > FEW_VALUES => return false,
+            Value::Object(members) => open.extend(members.values()),
+            _ => {}
+        }
+    }
+    true
+}
+
+fn growth(tokens: &[Token<&str>]) -> Growth {
+    let growths = tokens.iter().enumerate().map(|(at, token)| match &token.1 {
+        Tok::Word if token.0 == "def" && calls_itself(&tokens[at + 1..]) => Growth::Unbounded,
+        Tok::Word if UNBOUNDED.contains(&token.0) => Growth::Unbounded,
+        Tok::Word if LOOPS.contains(&token.0) => Growth::Loops,
+        Tok::Sym if matches!(token.0, "*" | "*=") => Growth::Unbounded,
+        _ => inner(token).map(growth).max().unwrap_or(Growth::Bounded),
+    });
+    growths.max().unwrap_or(Growth::Bounded)
 }
 
 /// The token lists inside a token: of brackets, and of what is interpolated into a string.
@@ -79,6 +130,8 @@ fn names(token: &Token<&str>, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -87,13 +140,12 @@ mod tests {
             ".",
             "{a: .b, c: [.d[] | select(. > 1)]}",
             "if .args.path | test(\"a.*b|range\") then {block: true} else empty end",
-            "reduce .[] as $x (0; . + $x)",
             "def f($x): $x + 1; def g: f(.); [.[] | g]",
             "\"\\(.a | tojson)\"",
             "[..] | map(tostring) | join(\",\")",
             "this is { no filter",
         ] {
-            assert!(is_bounded(text), "{text}");
+            assert_eq!(Growth::of(text), Growth::Bounded, "{text}");
         }
     }
 
@@ -110,8 +162,20 @@ mod tests {
             ".a *= 3",
             "\"\\([range(3)])\"",
         ] {
-            assert!(!is_bounded(text), "{text}");
+            assert_eq!(Growth::of(text), Growth::Unbounded, "{text}");
         }
-        assert!(!is_bounded(&" ".repeat(SHORT + 1)));
+        assert_eq!(Growth::of(&" ".repeat(SHORT + 1)), Growth::Unbounded);
+    }
+
+    #[test]
+    fn loops_are_as_harmless_as_their_input_is_short() {
+        let growth = Growth::of("[reduce .[] as $x (0; . + $x)]");
+        assert_eq!(growth, Growth::Loops);
+        assert!(growth.is_harmless(&json!({"a": [1, 2, {"b": null}]})));
+        assert!(growth.is_harmless(&json!(vec![1; 999])));
+        assert!(!growth.is_harmless(&json!(vec![1; 1001])));
+        assert!(!growth.is_harmless(&json!([vec![1; 600], vec![1; 600]])));
+        let both = Growth::of("reduce range(3) as $x (0; .)");
+        assert_eq!(both, Growth::Unbounded);
     }
 }

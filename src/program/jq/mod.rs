@@ -22,6 +22,7 @@ use tokio::time::{Instant, sleep_until};
 use self::apart::Job;
 use self::compile::{Compiled, Data, compiled};
 use self::convert::{from_val, to_val};
+use self::growth::Growth;
 use super::item::{Item, Items};
 use super::process::GRACE;
 use super::thread::{self, PATIENCE};
@@ -58,7 +59,7 @@ enum Wanted {
 
 struct Code {
     text: String,
-    is_bounded: OnceLock<bool>,
+    growth: OnceLock<Growth>,
     compiled: OnceLock<Result<Compiled, String>>,
 }
 
@@ -161,7 +162,7 @@ impl Filter {
         invocation: &Invocation<'_>,
         items: &mut Items<'_>,
     ) -> Result<End, Throw> {
-        if !self.code.is_bounded() {
+        if !self.code.growth().is_harmless(input) {
             let job = Job {
                 text: &self.code.text,
                 input,
@@ -239,15 +240,13 @@ impl Code {
     fn new(text: String) -> Self {
         Self {
             text,
-            is_bounded: OnceLock::new(),
+            growth: OnceLock::new(),
             compiled: OnceLock::new(),
         }
     }
 
-    fn is_bounded(&self) -> bool {
-        *self
-            .is_bounded
-            .get_or_init(|| growth::is_bounded(&self.text))
+    fn growth(&self) -> Growth {
+        *self.growth.get_or_init(|| Growth::of(&self.text))
     }
 
     fn compiled(&self) -> Result<&Compiled, &String> {
