@@ -186,14 +186,14 @@ impl<'a> Event<'a> {
 /// Something a person should know that is in no result: a line of a tool's stderr, a warning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
-    /// One line of a tool's stderr, without its line break; may hold control characters.
+    /// Lines of a tool's stderr, as many as came at once, without the last line break; they may hold control characters.
     ToolStderr {
         /// The tool's name.
         tool_name: String,
         /// The call's id.
         tool_call_id: String,
-        /// The line.
-        line: String,
+        /// The lines.
+        lines: String,
     },
     /// One line that an MCP server printed beside the protocol; may hold control characters.
     ServerLine {

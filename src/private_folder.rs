@@ -7,7 +7,9 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
 /// A socket's path has 104 bytes at most (macOS; 108 on Linux), and what is made below takes up to 50 of them.
 const LONGEST_SOCKET_PARENT: usize = 50;
@@ -21,7 +23,7 @@ pub struct PrivateFolder {
 }
 
 impl PrivateFolder {
-    /// Makes the folder `pitool-PURPOSE-PID-N`. A name that exists is never taken over.
+    /// Makes the folder `pitool-PURPOSE-MARK-N`. A name that exists is never taken over.
     pub fn new(purpose: &str) -> io::Result<Self> {
         Self::below(&std::env::temp_dir(), purpose)
     }
@@ -41,7 +43,7 @@ impl PrivateFolder {
         let parent = parent.canonicalize()?;
         loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
-            let path = parent.join(format!("pitool-{purpose}-{}-{number}", process::id()));
+            let path = parent.join(format!("pitool-{purpose}-{}-{number}", mark()));
             match DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => return Ok(Self { path }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -58,9 +60,46 @@ impl PrivateFolder {
 
 impl Drop for PrivateFolder {
     fn drop(&mut self) {
-        if fs::remove_dir_all(&self.path).is_err() {
-            open_folders(&self.path);
-            let _ = fs::remove_dir_all(&self.path);
+        remove(&self.path);
+    }
+}
+
+fn remove(folder: &Path) {
+    if fs::remove_dir_all(folder).is_err() {
+        open_folders(folder);
+        let _ = fs::remove_dir_all(folder);
+    }
+}
+
+/// The part of a name that nothing but the temporary folders and files of this process has: process ids alone come again,
+/// and in another namespace at the same time.
+pub(crate) fn mark() -> &'static str {
+    static MARK: OnceLock<String> = OnceLock::new();
+    MARK.get_or_init(|| {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let nanos = since.map_or(0, |since| since.subsec_nanos());
+        format!("{}-{nanos:08x}", process::id())
+    })
+}
+
+/// How the name of a temporary file ends that nobody needs any more when its process is gone.
+pub(crate) const UNFINISHED: &str = ".partial";
+
+/// Removes the folders and the unfinished files that the process with this mark left in `temporary`, its folder for such.
+pub(crate) fn remove_left(mark: &str, temporary: &Path) {
+    for folder in [temporary, Path::new("/tmp")] {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        for entry in entries {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            if !name.starts_with("pitool-") || !name.contains(&format!("-{mark}-")) {
+                continue;
+            }
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                remove(&entry.path());
+            } else if name.ends_with(UNFINISHED) {
+                let _ = fs::remove_file(entry.path());
+            }
         }
     }
 }
@@ -100,6 +139,22 @@ mod tests {
         fs::set_permissions(path.join("a/b"), Permissions::from_mode(0o000)).unwrap();
         drop(folder);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_a_dead_process_left_is_removed() {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = temporary.path().join("pitool-tmp-1-ab-0");
+        let unfinished = temporary.path().join("pitool-output-1-ab-0.partial");
+        let kept = temporary.path().join("pitool-output-1-ab-1.txt");
+        let others = temporary.path().join("pitool-tmp-1-cd-0");
+        fs::create_dir_all(folder.join("a")).unwrap();
+        fs::create_dir(&others).unwrap();
+        fs::write(&unfinished, "x").unwrap();
+        fs::write(&kept, "x").unwrap();
+        remove_left("1-ab", temporary.path());
+        assert!(!folder.exists() && !unfinished.exists());
+        assert!(kept.exists() && others.exists());
     }
 
     #[test]

@@ -149,6 +149,7 @@ pub(crate) fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
 }
 
 fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
+    stdout::check()?;
     let Cli { global, command } = cli;
     match command {
         Command::Audit(args) => audit::run(&args, &global),

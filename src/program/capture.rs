@@ -191,14 +191,12 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Takes what the tool printed next; gives `pass_on` the lines that are too old to keep.
+    /// Takes what the tool printed next; gives `pass_on` the lines that are too old to keep, all at once.
     pub(crate) fn push(&mut self, bytes: &[u8], pass_on: &dyn Fn(String)) {
         self.kept.extend_from_slice(bytes);
         if self.kept.len() > DEFAULT_BYTES + SLACK {
             let cut = boundary(&self.kept, self.kept.len() - DEFAULT_BYTES);
-            for line in lines(&self.kept[..cut]) {
-                pass_on(line);
-            }
+            pass_on(text_of_lines(&self.kept[..cut]));
             self.kept.drain(..cut);
         }
     }
@@ -216,18 +214,16 @@ impl Lines {
 
     /// Passes on all that is kept.
     pub(crate) fn drain(&mut self, pass_on: &dyn Fn(String)) {
-        for line in lines(&self.kept) {
-            pass_on(line);
+        if !self.kept.is_empty() {
+            pass_on(text_of_lines(&self.kept));
         }
         self.kept.clear();
     }
 }
 
-/// The lines of a text, without their breaks.
-fn lines(bytes: &[u8]) -> impl Iterator<Item = String> {
-    let text = String::from_utf8_lossy(bytes).into_owned();
-    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    lines.into_iter()
+/// Lines as text, without the last line break.
+fn text_of_lines(bytes: &[u8]) -> String {
+    without_line_break(&String::from_utf8_lossy(bytes)).to_owned()
 }
 
 #[cfg(test)]

@@ -145,11 +145,11 @@ impl Invocation<'_> {
         )));
     }
 
-    fn stderr_line(&self, line: String) {
+    fn stderr_lines(&self, lines: String) {
         (self.notice)(Notice::ToolStderr {
             tool_name: self.tool_name.to_owned(),
             tool_call_id: self.tool_call_id.to_owned(),
-            line,
+            lines,
         });
     }
 }

@@ -128,7 +128,7 @@ impl Sink for Reader<'_> {
     fn stderr(&mut self, bytes: &[u8]) {
         let invocation = self.invocation;
         self.stderr
-            .push(bytes, &|line| invocation.stderr_line(line));
+            .push(bytes, &|lines| invocation.stderr_lines(lines));
     }
 
     fn next_tick(&self) -> Option<Instant> {
@@ -295,7 +295,7 @@ impl<'a> Reader<'a> {
 
     fn pass_on_stderr(&mut self) {
         let invocation = self.invocation;
-        self.stderr.drain(&|line| invocation.stderr_line(line));
+        self.stderr.drain(&|lines| invocation.stderr_lines(lines));
     }
 
     /// Why nothing that was printed is a result, if so.

@@ -11,6 +11,8 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
+use crate::private_folder::{self, UNFINISHED};
+
 /// The most that is kept of one output.
 const MAX_BYTES: u64 = 1 << 30;
 
@@ -101,7 +103,7 @@ impl Spill {
     pub(crate) fn keep(&mut self) -> Kept {
         match std::mem::replace(&mut self.state, State::Kept) {
             State::Open { path, is_whole, .. } => {
-                let path = path.to_string_lossy().into_owned();
+                let path = finished(path).to_string_lossy().into_owned();
                 let what = if is_whole {
                     "Full output"
                 } else {
@@ -127,6 +129,15 @@ impl Spill {
     }
 }
 
+/// The same file under a name that says that somebody knows of it.
+fn finished(path: PathBuf) -> PathBuf {
+    let name = path.with_extension("txt");
+    match std::fs::rename(&path, &name) {
+        Ok(()) => name,
+        Err(_) => path,
+    }
+}
+
 impl Drop for Spill {
     fn drop(&mut self) {
         if let State::Open { path, .. } = &self.state {
@@ -140,10 +151,7 @@ fn create(folder: &Path) -> io::Result<(File, PathBuf)> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     loop {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let nanos = SystemTime::now()
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .map_or(0, |since| since.subsec_nanos());
-        let name = format!("{PREFIX}{}-{count}-{nanos:08x}.txt", std::process::id());
+        let name = format!("{PREFIX}{}-{count}{UNFINISHED}", private_folder::mark());
         let path = folder.join(name);
         let file = OpenOptions::new()
             .write(true)

@@ -46,11 +46,11 @@ impl Ran {
     }
 
     fn stderr_lines(&self) -> Vec<&str> {
-        let lines = self.notices.iter().filter_map(|notice| match notice {
-            Notice::ToolStderr { line, .. } => Some(line.as_str()),
+        let texts = self.notices.iter().filter_map(|notice| match notice {
+            Notice::ToolStderr { lines, .. } => Some(lines),
             Notice::Warning(_) | Notice::ServerLine { .. } => None,
         });
-        lines.collect()
+        texts.flat_map(|text| text.lines()).collect()
     }
 }
 
@@ -585,6 +585,8 @@ fn large_arguments_arrive_late_and_whole() {
     let ran = run(sh(script), &large());
     let expected = "300009\n\n[Output cut: the first 1000001 of 1000008 bytes are not shown.";
     assert!(ran.text().starts_with(expected), "{}", ran.text());
+    let details = ran.result.as_ref().unwrap().details.as_ref().unwrap();
+    std::fs::remove_file(details["fullOutputPath"].as_str().unwrap()).unwrap();
 }
 
 #[test]

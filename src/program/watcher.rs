@@ -17,6 +17,8 @@ use std::sync::{Mutex, OnceLock};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use crate::private_folder;
+
 #[cfg(target_os = "linux")]
 use super::environment::{CALL_ID, TOOL_NAME};
 
@@ -74,12 +76,25 @@ pub fn watch() {
     while stdin.read_exact(&mut record).is_ok() {
         known.follow(Record::read(record));
     }
+    if known.live.is_empty() && known.announced.is_empty() {
+        return;
+    }
     for group in known.live {
         kill(group);
     }
     #[cfg(target_os = "linux")]
     kill_announced(known.announced);
+    // What tools had open for writing went with them, but for the folders and files that pitool made for them.
+    let mut left = std::env::args_os()
+        .skip_while(|argument| argument != LEFT)
+        .skip(1);
+    if let (Some(mark), Some(temporary)) = (left.next(), left.next()) {
+        private_folder::remove_left(&mark.to_string_lossy(), temporary.as_ref());
+    }
 }
+
+/// Stands before what the watcher has to know of the temporary files of pitool: their mark, and their folder.
+const LEFT: &str = "--left";
 
 fn kill(group: i32) {
     if let Some(group) = Pid::from_raw(group) {
@@ -273,6 +288,9 @@ fn start(start: &Start) -> Option<Mutex<PipeWriter>> {
     let (reader, writer) = std::io::pipe().ok()?;
     Command::new(&start.program)
         .args(&start.arguments)
+        .arg(LEFT)
+        .arg(private_folder::mark())
+        .arg(std::path::absolute(std::env::temp_dir()).unwrap_or_default())
         // If pitool runs inside a tool, its environment says of which call; the watcher is of none.
         .env_clear()
         .stdin(reader)

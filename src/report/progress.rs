@@ -295,17 +295,17 @@ fn terminal_size() -> Size {
     })
 }
 
-/// `NAME ID: line` for a tool's stderr, `SERVER: line` for a server, `pitool: sentence` for a warning.
+/// `NAME ID: line` for each line of a tool's stderr, `SERVER: line` for a server, `pitool: sentence` for a warning.
 pub(crate) fn notice_line(notice: &Notice, styles: &Styles) -> String {
     match notice {
         Notice::ToolStderr {
             tool_name,
             tool_call_id,
-            line,
+            lines,
         } => {
             let origin = format!("{tool_name} {tool_call_id}:");
             let origin = sanitize::one_line(&origin).into_owned();
-            format!("{} {}", styles.dim.paint(origin), sanitize::lines(line))
+            behind(&format!("{} ", styles.dim.paint(origin)), lines)
         }
         Notice::ServerLine { server, line } => {
             let origin = sanitize::one_line(&format!("{server}:")).into_owned();
@@ -317,6 +317,20 @@ pub(crate) fn notice_line(notice: &Notice, styles: &Styles) -> String {
             sanitize::lines(sentence)
         ),
     }
+}
+
+/// The lines, each safe to show and behind `origin`.
+fn behind(origin: &str, lines: &str) -> String {
+    let mut text = String::with_capacity(lines.len() + lines.len() / 2);
+    // Of an empty text there is one line, an empty one.
+    for line in lines.split('\n') {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(origin);
+        text.push_str(&sanitize::lines(line.strip_suffix('\r').unwrap_or(line)));
+    }
+    text
 }
 
 #[cfg(test)]
@@ -344,9 +358,12 @@ mod tests {
         let stderr = Notice::ToolStderr {
             tool_name: "grep\n".into(),
             tool_call_id: "call-1".into(),
-            line: "\u{1b}]0;title\u{7}\rdone".into(),
+            lines: "\u{1b}]0;title\u{7}\rdone\r\n\nmore".into(),
         };
-        assert_eq!(line(stderr), "grep\\n call-1: \\x1b]0;title\\x07\\rdone");
+        assert_eq!(
+            line(stderr),
+            "grep\\n call-1: \\x1b]0;title\\x07\\rdone\ngrep\\n call-1: \ngrep\\n call-1: more"
+        );
         let server = Notice::ServerLine {
             server: "fs".into(),
             line: "ready\u{7}".into(),

@@ -18,6 +18,10 @@ pub(crate) enum Layout {
 /// The text with every character that can drive a terminal or turn the reading direction shown as an escape.
 /// A carriage return before a line feed is part of the line break and disappears.
 pub(crate) fn sanitize(text: &str, layout: Layout) -> Cow<'_, str> {
+    // Nearly every text is of such bytes, and judging bytes is much faster than judging characters.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return Cow::Borrowed(text);
+    }
     if !text.chars().any(|character| must_escape(character, layout)) {
         return Cow::Borrowed(text);
     }

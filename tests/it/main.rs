@@ -30,6 +30,7 @@ mod serve;
 mod serve_http;
 mod shipped;
 mod start;
+mod stdout;
 mod stop;
 mod support;
 mod timeline;

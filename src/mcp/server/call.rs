@@ -178,13 +178,16 @@ impl Listener for CallListener<'_> {
 
     fn notice(&self, notice: Notice) {
         let (is_warning, text) = match &notice {
-            Notice::ToolStderr { line, .. } | Notice::ServerLine { line, .. } => (false, line),
+            Notice::ToolStderr { lines, .. } => (false, lines),
+            Notice::ServerLine { line, .. } => (false, line),
             Notice::Warning(sentence) => (true, sentence),
         };
-        self.report(Report::Log {
-            is_warning,
-            text: text.clone(),
-        });
+        for line in text.lines() {
+            self.report(Report::Log {
+                is_warning,
+                text: line.to_owned(),
+            });
+        }
         self.server.notice(notice);
     }
 }
