@@ -112,13 +112,24 @@ fn content(value: &Value, pointer: &str, home: &Path) -> Result<Content, Fault> 
 fn copy(source: &Path, target: &Path) -> io::Result<()> {
     let kind = fs::metadata(source)?.file_type();
     if kind.is_dir() {
+        fs::create_dir_all(target)?;
+        if target.canonicalize()?.starts_with(source.canonicalize()?) {
+            return Err(refused(
+                source,
+                "holds the folder that it is to be copied into",
+            ));
+        }
         return copy_folder(source, target);
     }
     if !kind.is_file() {
-        let message = format!("{} is neither a file nor a folder", source.display());
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        return Err(refused(source, "is neither a file nor a folder"));
     }
     fs::copy(source, target).map(|_| ())
+}
+
+fn refused(source: &Path, why: &str) -> io::Error {
+    let message = format!("{} {why}", source.display());
+    io::Error::new(io::ErrorKind::InvalidInput, message)
 }
 
 fn copy_folder(source: &Path, target: &Path) -> io::Result<()> {
@@ -187,6 +198,19 @@ mod tests {
                 &format!("files.b: {content}"),
                 "files.c.from: expected a string, got integer",
             ],
+        );
+    }
+
+    #[test]
+    fn a_folder_is_not_copied_into_itself() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("run/folder");
+        fs::create_dir_all(&folder).unwrap();
+        let files = read(&json!({"a": {"from": "run"}}), home.path()).unwrap();
+        let error = files.write(&folder).unwrap_err().to_string();
+        assert!(
+            error.contains("holds the folder that it is to be copied into"),
+            "{error}"
         );
     }
 

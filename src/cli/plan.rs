@@ -4,16 +4,19 @@
 //! A line per call: `{"toolCallId":"call-1","toolName":"grep","arguments":{…},"wouldRun":{"command":["grep","x"]}}`, or
 //! `"error": "…"` in place of the last two.
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 
 use pitool::batch;
 use pitool::call::{self, CallError, Runner};
 use pitool::format::Turn;
+use pitool::json;
 use pitool::message::ToolCall;
 use pitool::program::{Invocation, Throw};
 use pitool::stop::Stop;
 use pitool::tool::Executor;
 use serde_json::{Value, json};
+
+use crate::report::sanitize;
 
 /// Prints the plan of a message; whether all of its calls would run.
 pub(crate) fn print(
@@ -23,6 +26,7 @@ pub(crate) fn print(
 ) -> io::Result<bool> {
     let withheld = batch::withheld(&runner.options, turn.stop_reason.as_deref());
     let mut stdout = io::stdout().lock();
+    let is_terminal = stdout.is_terminal();
     let mut all_would_run = true;
     for tool_call in &turn.calls {
         let planned = match &withheld {
@@ -34,7 +38,12 @@ pub(crate) fn print(
             None => plan(runner, tool_call),
         };
         all_would_run &= planned.is_ok();
-        writeln!(stdout, "{}", line(tool_call, planned))?;
+        let line = json::compact(&line(tool_call, planned));
+        if is_terminal {
+            writeln!(stdout, "{}", sanitize::json(&line))?;
+        } else {
+            writeln!(stdout, "{line}")?;
+        }
     }
     stdout.flush()?;
     Ok(all_would_run)

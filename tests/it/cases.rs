@@ -311,6 +311,32 @@ fn a_case_that_hangs_ends_at_its_time_limit() {
 }
 
 #[test]
+fn ctrl_c_ends_the_tools_of_all_cases() {
+    let shared = tempfile::tempdir().unwrap();
+    let pid = shared.path().join("pid");
+    let script = "echo $$ > \"$SHARED/new\"; mv \"$SHARED/new\" \"$SHARED/pid\"; exec sleep 1000";
+    let tool = json!({"name": "t", "description": "",
+        "execute": {"command": ["sh", "-c", script], "env": {"SHARED": "${SHARED}"}}});
+    let mut test = Test::new(["test", "t"])
+        .manifest("t", &tool)
+        .env("SHARED", shared.path())
+        .file("tools.d/cases/t.json", case(&json!({"name": "t"})));
+    let child = test.spawn();
+    while !pid.exists() {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let parent = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    rustix::process::kill_process(parent, rustix::process::Signal::INT).unwrap();
+    let done = Done::of(child).code(130);
+    assert_eq!(done.stdout, "");
+    let stat = format!("/proc/{}/stat", fs::read_to_string(&pid).unwrap().trim());
+    // Who watches over the tools ends them a moment after pitool has ended.
+    while fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
+#[test]
 fn junit_tells_failures_in_xml() {
     let wrong =
         json!({"call": {"name": "echo", "arguments": {"value": "<&\u{1b}>"}}, "results": []});

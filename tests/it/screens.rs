@@ -414,6 +414,17 @@ fn run() {
 }
 
 #[test]
+fn a_plan_never_drives_the_terminal() {
+    let scene = Scene::new("run --dry-run").shipped().calls(&[(
+        "call-1",
+        "echo",
+        json!({"value": "\u{9b}2J\u{202e}\u{1b}[2J"}),
+    )]);
+    let screen = scene.screen(LARGE, &[]);
+    assert!(screen.contains("\\u009b2J\\u202e\\u001b[2J"), "{screen}");
+}
+
+#[test]
 fn recorded_cases() {
     let tool = json!({"name": "greet", "description": "Greet a person",
         "parameters": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
