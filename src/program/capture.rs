@@ -340,7 +340,10 @@ mod tests {
     #[test]
     fn old_lines_of_stderr_are_passed_on() {
         let passed = std::cell::RefCell::new(Vec::new());
-        let pass_on = |line| passed.borrow_mut().push(line);
+        let pass_on = |lines: String| {
+            let lines = lines.lines().map(str::to_owned);
+            passed.borrow_mut().extend(lines.collect::<Vec<_>>());
+        };
         let mut stderr = Lines::default();
         for line in 0..100_000 {
             stderr.push(format!("line {line}\n").as_bytes(), &pass_on);

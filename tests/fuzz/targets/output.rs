@@ -111,6 +111,13 @@ fn print(printer: &Printer, input: &[u8], observed: &mut Observed) {
         assert!(json::parse(text.as_bytes()).is_ok(), "{text}");
         observed.fact((outcome.tool_call.name.clone(), outcome.is_error));
         observe(&outcome.tool_call.name, &outcome.result, input, observed);
+        let details = outcome.result.details.as_ref();
+        if let Some(path) = details.and_then(|details| details["fullOutputPath"].as_str()) {
+            // Only where it is one of ours: a tool may say anything in its details.
+            if path.contains("/pitool-output-") {
+                let _ = std::fs::remove_file(path);
+            }
+        }
     }
 }
 
