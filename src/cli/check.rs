@@ -13,6 +13,8 @@ use pitool::format::Format;
 use pitool::format::declare::{self, Strictness};
 use pitool::hook::{Hook, HookRun};
 use pitool::manifest::Fault;
+use pitool::mcp::Client;
+use pitool::pattern::Pattern;
 use pitool::program::Program;
 use pitool::program::sandbox::Sandbox;
 use pitool::registry::{Loaded, Problem, Registry, Severity};
@@ -20,6 +22,7 @@ use pitool::schema::{CompileError, Schema};
 use pitool::tool::{Executor, Prepare, Tool};
 use serde::Serialize;
 
+use super::connect::Connect;
 use super::{Exit, Global, load, print};
 use crate::report::style::Styles;
 use crate::report::table::{Cell, Table};
@@ -28,7 +31,7 @@ use crate::report::{self, sanitize, text};
 /// Check the tools
 ///
 /// Reads all manifests, compiles schemas and jq filters, looks for programs, and reports what is wrong and what each
-/// tool may touch. Runs nothing.
+/// tool may touch. Runs nothing, unless --connect starts the MCP servers.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Exit codes: 0 no errors; 1 some tool cannot work; 2 a manifest could not be understood, so that no \
@@ -42,6 +45,9 @@ pub(crate) struct Args {
     /// Also find what this API does not take as it is (pi, anthropic, openai, openai-responses, gemini, mcp); repeatable
     #[arg(long = "for", value_name = "FORMAT")]
     formats: Vec<Format>,
+
+    #[command(flatten)]
+    connect: Connect,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -56,8 +62,13 @@ enum Report {
 /// Runs the command.
 pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<Exit> {
     let folders = load::folders(global);
-    let loaded = Registry::load(&folders);
-    let mut findings = findings(&loaded, &args.formats);
+    let mut loaded = Registry::load(&folders);
+    let unreachable = args.connect.look(&mut loaded.registry)?;
+    let mut findings = findings(&loaded, args.connect, &args.formats);
+    findings.extend(unreachable.iter().map(|problem| Finding {
+        rule: "server",
+        ..of_problem(problem)
+    }));
     findings.sort_by_key(|finding| finding.order(&folders));
     let stdout = io::stdout();
     let is_terminal = stdout.is_terminal();
@@ -132,14 +143,14 @@ enum Level {
     Note,
 }
 
-fn findings(loaded: &Loaded, formats: &[Format]) -> Vec<Finding> {
+fn findings(loaded: &Loaded, connect: Connect, formats: &[Format]) -> Vec<Finding> {
     let mut findings: Vec<Finding> = loaded.problems.iter().map(of_problem).collect();
     let mut texts = Texts::default();
     for tool in loaded.registry.tools() {
         Look::at_tool(tool, &mut texts).all(tool, &mut findings);
     }
     for hook in loaded.registry.hooks() {
-        of_hook(hook, &loaded.registry, &mut texts, &mut findings);
+        of_hook(hook, &loaded.registry, connect, &mut texts, &mut findings);
     }
     for &format in formats {
         of_declarations(&loaded.registry, format, &mut texts, &mut findings);
@@ -320,7 +331,13 @@ pub(super) fn access(tool: &Tool) -> String {
     }
 }
 
-fn of_hook(hook: &Hook, registry: &Registry, texts: &mut Texts, findings: &mut Vec<Finding>) {
+fn of_hook(
+    hook: &Hook,
+    registry: &Registry,
+    connect: Connect,
+    texts: &mut Texts,
+    findings: &mut Vec<Finding>,
+) {
     let mut look = Look {
         file: hook.source.as_deref().unwrap_or(Path::new("")),
         tool: None,
@@ -330,16 +347,22 @@ fn of_hook(hook: &Hook, registry: &Registry, texts: &mut Texts, findings: &mut V
         look.program("/run", program, findings);
     }
     for (index, pattern) in hook.tools.iter().flatten().enumerate() {
-        if !registry
-            .tools()
-            .iter()
-            .any(|tool| pattern.matches(tool.name()))
-        {
+        let mut tools = registry.tools().iter();
+        let is_unknown = connect.leaves_out(registry)
+            && registry.servers().any(|server| may_name(pattern, server));
+        if !is_unknown && !tools.any(|tool| pattern.matches(tool.name())) {
             let pointer = format!("/tools/{index}");
             let message = "no tool has a name like this, so the hook never runs for it".to_owned();
             findings.push(look.finding("hook", Level::Warning, &pointer, message));
         }
     }
+}
+
+/// Whether a tool of the server may have such a name.
+fn may_name(pattern: &Pattern, server: &Client) -> bool {
+    let fixed = pattern.as_str().split('*').next().unwrap_or_default();
+    fixed.starts_with(server.prefix())
+        || (server.prefix().starts_with(fixed) && fixed != pattern.as_str())
 }
 
 fn lines(findings: &[Finding], is_terminal: bool) -> String {

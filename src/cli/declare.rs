@@ -5,6 +5,7 @@ use std::io::{IsTerminal as _, Write as _};
 use pitool::format::Format;
 use pitool::format::declare::{Finding, Severity, Strictness, declare};
 
+use super::connect::Connect;
 use super::{Exit, Global, load, print};
 use crate::report::sanitize;
 use crate::report::style::Styles;
@@ -15,7 +16,7 @@ use crate::report::style::Styles;
 /// adapted where that keeps the meaning and reported on stderr where it does not.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Exit codes: 0 all well; 1 the API refuses a tool; 2 a manifest could not be loaded."
+    after_help = "Exit codes: 0 all well; 1 the API refuses a tool, or a server did not start; 2 a manifest could not be loaded."
 )]
 pub(crate) struct Args {
     /// The API: pi, anthropic, openai, openai-responses, gemini or mcp
@@ -25,6 +26,9 @@ pub(crate) struct Args {
     /// Make OpenAI strict schemas where the schema allows it
     #[arg(long)]
     strict: bool,
+
+    #[command(flatten)]
+    connect: Connect,
 }
 
 /// Runs the command.
@@ -36,10 +40,11 @@ pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<Exit> {
             args.format
         );
     }
-    let loaded = load::load(global);
+    let mut loaded = load::load(global);
     if load::withheld(&loaded).is_some() {
         return Ok(Exit::NotUnderstood);
     }
+    let exit = args.connect.look_and_tell(&mut loaded.registry, global)?;
     let strictness = if args.strict {
         Strictness::WherePossible
     } else {
@@ -54,7 +59,7 @@ pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<Exit> {
     print::document(
         &declared.tools,
         global,
-        if is_refused { Exit::Errors } else { Exit::Ok },
+        if is_refused { Exit::Errors } else { exit },
     )
 }
 

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use pitool::pattern::Pattern;
 use pitool::registry::Registry;
-use pitool::tool::{ExecutionMode, Tool};
+use pitool::tool::{ExecutionMode, Executor, Tool};
 use serde::Serialize;
 
+use super::connect::Connect;
 use super::{Exit, Global, load, print};
 use crate::report::style::Styles;
 use crate::report::table::{Cell, Table};
@@ -26,6 +27,9 @@ pub(crate) struct Args {
     /// Print a JSON line per tool
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    connect: Connect,
 }
 
 /// Runs the command.
@@ -34,6 +38,7 @@ pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<Exit> {
     if !args.patterns.is_empty() {
         registry.retain(&args.patterns);
     }
+    let exit = exit.or(args.connect.look_and_tell(&mut registry, global)?);
     let stdout = io::stdout();
     let is_terminal = stdout.is_terminal();
     let text = if args.json {
@@ -104,6 +109,7 @@ fn marks(tool: &Tool) -> Vec<&'static str> {
         ),
         (!tool.mutates.is_empty(), "changes files"),
         (tool.sandbox.is_some(), "sandbox"),
+        (matches!(tool.executor, Executor::Mcp(_)), "MCP"),
     ];
     marks
         .into_iter()

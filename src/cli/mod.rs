@@ -8,6 +8,7 @@ mod call;
 mod check;
 mod complete;
 mod completions;
+mod connect;
 mod declare;
 mod duration;
 mod fresh;
@@ -110,6 +111,13 @@ pub(crate) enum Exit {
     Signal(u8),
     /// Stdout was closed early.
     ClosedPipe,
+}
+
+impl Exit {
+    /// This one, unless all is well and the other is worse.
+    pub(crate) fn or(self, other: Self) -> Self {
+        if self == Self::Ok { other } else { self }
+    }
 }
 
 impl From<Exit> for std::process::ExitCode {

@@ -8,13 +8,15 @@ use std::path::Path;
 use anyhow::Context as _;
 use pitool::hook::{Hook, Moment};
 use pitool::json;
+use pitool::pattern::Pattern;
 use pitool::program::{Invocation, Throw};
 use pitool::registry::Registry;
 use pitool::stop::Stop;
-use pitool::tool::{CallsTools, Declaration, Executor, Tool};
+use pitool::tool::{CallsTools, Declaration, Executor, RemoteTool, Replay, Tool};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::connect::Connect;
 use super::{Exit, Global, check, load, print, validate};
 use crate::report::style::Styles;
 use crate::report::{self, pretty, sanitize, text};
@@ -29,11 +31,18 @@ pub(crate) struct Args {
     /// Print a JSON object
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    connect: Connect,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<Exit> {
-    let (registry, exit) = load::tolerant(global);
+    let (mut registry, exit) = load::tolerant(global);
+    if registry.get(&args.name).is_none() && registry.server_of(&args.name).is_some() {
+        registry.retain(&[Pattern::new(&args.name)]);
+        args.connect.look_and_tell(&mut registry, global)?;
+    }
     let Some(tool) = registry.get(&args.name) else {
         return Err(validate::no_such_tool(&args.name, &registry));
     };
@@ -63,6 +72,8 @@ struct Shown<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     environment_error: Option<String>,
     access: String,
+    #[serde(skip)]
+    is_remote: bool,
     hooks: Vec<ShownHook<'a>>,
 }
 
@@ -78,7 +89,10 @@ struct ShownHook<'a> {
 
 impl<'a> Shown<'a> {
     fn new(tool: &'a Tool, registry: &'a Registry) -> anyhow::Result<Self> {
-        let mut manifest = manifest(tool.source.as_deref())?;
+        let mut manifest = match &tool.executor {
+            Executor::Mcp(remote) => of_server(tool, remote),
+            Executor::Program(_) | Executor::Native(_) => manifest(tool.source.as_deref())?,
+        };
         for field in [
             "$schema",
             "name",
@@ -98,6 +112,7 @@ impl<'a> Shown<'a> {
             environment_error: environment.as_ref().err().cloned(),
             environment: environment.unwrap_or_default(),
             access: check::access(tool),
+            is_remote: matches!(tool.executor, Executor::Mcp(_)),
             hooks: hooks.map(ShownHook::new).collect::<Result<_, _>>()?,
         })
     }
@@ -141,6 +156,9 @@ impl<'a> Shown<'a> {
         if let Some(reason) = &self.environment_error {
             let reason = sanitize::lines(reason);
             return format!("{} {reason}", styles.error.paint("calls fail:"));
+        }
+        if self.is_remote {
+            return "that of its server, as the entry says".to_owned();
         }
         if self.environment.is_empty() {
             return "none: a filter runs in pitool itself".to_owned();
@@ -215,6 +233,22 @@ impl<'a> ShownHook<'a> {
             run: manifest.shift_remove("run").unwrap_or_default(),
         })
     }
+}
+
+/// What a server says of its tool, and how its entry wants it treated. What it says is not relied on.
+fn of_server(tool: &Tool, remote: &RemoteTool) -> Map<String, Value> {
+    let mut fields = Map::new();
+    let mut field = |name: &str, value: Option<Value>| {
+        fields.extend(value.map(|value| (name.to_owned(), value)));
+    };
+    field("server", Some(remote.client().config().name.clone().into()));
+    field("tool", Some(remote.name().into()));
+    field("label", tool.label.clone().map(Value::from));
+    field("outputSchema", tool.output_schema.clone());
+    field("annotations", tool.annotations.clone());
+    let is_safe = tool.replay == Replay::Safe;
+    field("replay", is_safe.then(|| "safe".into()));
+    fields
 }
 
 /// The fields of a manifest as they are written.

@@ -4,6 +4,7 @@ mod agent_loop;
 mod audit;
 mod cases;
 mod completions;
+mod connect;
 mod course;
 mod declare;
 mod fake_http;

@@ -25,6 +25,7 @@ use pitool::schema::{Coercion, Lossy, Schema};
 use self::judge::{Rules, Subject};
 use self::print::{Detail, Printer, Report, Stream};
 use self::work::{Ending, OnFailure, Question, Validation};
+use super::connect::Connect;
 use super::options::Coerce;
 use super::{Exit, Global, Hinted, load};
 use crate::report;
@@ -84,6 +85,9 @@ pub(crate) struct Args {
     /// In arrays and session files judge calls that have a result too
     #[arg(long, conflicts_with_all = ["tool", "schema"])]
     rerun: bool,
+
+    #[command(flatten)]
+    connect: Connect,
 }
 
 /// Runs the command.
@@ -142,6 +146,8 @@ impl Args {
         if !self.only.is_empty() {
             registry.retain(&self.only);
         }
+        // What cannot be looked at is not there: its calls are judged as those of unknown tools.
+        self.connect.look_and_tell(&mut registry, global)?;
         match &self.tool {
             None => Ok(Subject::Messages(Arc::new(registry))),
             Some(name) => match registry.get(name) {
