@@ -90,7 +90,12 @@ fn sentence(notice: &Notice) -> String {
             )
         }
         Notice::Warning(text) => format!("warning: {}", sanitize::lines(text)),
-        // Nothing but servers runs here.
-        Notice::ToolStderr { tool_name, .. } => sanitize::one_line(tool_name).into_owned(),
+        Notice::ToolStderr {
+            tool_name, lines, ..
+        } => format!(
+            "{}: {}",
+            sanitize::one_line(tool_name),
+            sanitize::lines(lines)
+        ),
     }
 }

@@ -5,7 +5,9 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::project;
+use serde_json::Value;
+
+use crate::support::{Test, project};
 
 /// `$ command` lines and what is printed below each, block by block.
 fn blocks(markdown: &str) -> Vec<Vec<(String, String)>> {
@@ -69,4 +71,53 @@ fn console_blocks_print_what_the_readme_says() {
             );
         }
     }
+}
+
+/// The texts of the blocks in that language.
+fn blocks_in<'m>(markdown: &'m str, language: &str) -> Vec<&'m str> {
+    let fence = format!("```{language}\n");
+    let blocks = markdown.split(fence.as_str()).skip(1);
+    blocks
+        .map(|block| block.split("```").next().unwrap())
+        .collect()
+}
+
+/// Starts `pitool` as a client's configuration would, with nobody behind it, where the sample folders are.
+#[track_caller]
+fn serves(arguments: &Value) {
+    let mut arguments: Vec<String> = serde_json::from_value(arguments.clone()).unwrap();
+    for argument in &mut arguments {
+        if argument.ends_with("tools.d") {
+            "tools.d".clone_into(argument);
+        }
+    }
+    let mut test = Test::new(arguments);
+    test.command().current_dir(project());
+    test.run().code(0).quiet();
+}
+
+#[test]
+fn configurations_of_mcp_clients_start_a_server() {
+    let readme = std::fs::read_to_string(project().join("README.md")).unwrap();
+    let configurations = blocks_in(&readme, "json");
+    let servers: Vec<Value> = configurations
+        .iter()
+        .filter_map(|block| serde_json::from_str(block).ok())
+        .filter(|block: &Value| block["mcpServers"].is_object())
+        .collect();
+    assert_eq!(servers.len(), 4);
+    for file in servers {
+        // All are files that pitool itself understands, but for the one field that is an adapter's own.
+        Test::new(["check"]).manifest("s", &file).run().code(0);
+        for entry in file["mcpServers"].as_object().unwrap().values() {
+            if entry["command"] == "pitool" {
+                serves(&entry["args"]);
+            }
+        }
+    }
+    let codex = blocks_in(&readme, "toml");
+    let arguments = codex[0]
+        .lines()
+        .find_map(|line| line.strip_prefix("args = "));
+    serves(&serde_json::from_str(arguments.unwrap()).unwrap());
 }
