@@ -196,11 +196,11 @@ fn candidate(mut candidates: Vec<Value>) -> Result<Vec<Element>, String> {
     let mut candidate = candidates.swap_remove(index);
     let stop_reason = text_at(&candidate, "finishReason").map(stop_reason::from_gemini);
     Ok(match candidate.get_mut("content") {
-        Some(content) => vec![Element {
+        Some(content) if content.is_object() => vec![Element {
             value: content.take(),
             stop_reason,
         }],
-        None => Vec::new(),
+        Some(_) | None => Vec::new(),
     })
 }
 

@@ -191,10 +191,11 @@ fn choice(mut choices: Vec<Value>) -> Result<Option<Element>, String> {
         }
     };
     let mut choice = choices.swap_remove(index);
-    Ok(Some(Element {
-        stop_reason: text_at(&choice, "finish_reason").map(stop_reason::from_openai),
-        value: choice["message"].take(),
-    }))
+    let stop_reason = text_at(&choice, "finish_reason").map(stop_reason::from_openai);
+    match choice.get_mut("message").map(Value::take) {
+        Some(value @ Value::Object(_)) => Ok(Some(Element { value, stop_reason })),
+        _ => Err("the response's choice holds no message".to_owned()),
+    }
 }
 
 fn read_call(call: &Value) -> RawCall<'_> {

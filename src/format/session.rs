@@ -221,7 +221,11 @@ fn edited(message: &Value, edit: Option<&Value>) -> Option<Value> {
         Some(_) if text_at(&message, "role") == Some("toolResult") => {}
         None => {}
         Some(Value::Null) => return None,
-        Some(replacement) => message["content"] = replacement.clone(),
+        Some(replacement) => {
+            if let Some(fields) = message.as_object_mut() {
+                fields.insert("content".to_owned(), replacement.clone());
+            }
+        }
     }
     Some(message)
 }
