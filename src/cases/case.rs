@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
@@ -14,19 +15,29 @@ use super::{Difference, Observed, differences};
 use crate::json;
 use crate::manifest::{self, Fault, given};
 use crate::registry::folder;
+use crate::registry::json_schema::settings;
 
-/// A call as a case writes it.
-#[derive(Debug, Deserialize)]
+/// One call.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "Call")]
 struct CallManifest {
+    /// `toolCall`, as in a message; not needed.
     #[serde(rename = "type", default)]
+    #[schemars(with = "Value")]
     _type: IgnoredAny,
+    /// What its result is paired with; `call_1` if absent.
     #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "String")]
     id: Option<String>,
+    /// The tool.
     name: String,
+    /// Its arguments, as a model would send them; `{}` if absent.
     #[serde(default = "no_arguments")]
     arguments: Value,
+    /// Why the arguments text was no JSON object.
     #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "String")]
     arguments_error: Option<String>,
 }
 
@@ -34,36 +45,68 @@ fn no_arguments() -> Value {
     json!({})
 }
 
-/// What a case file may say; see the table in [`super`].
-#[derive(Debug, Deserialize)]
+/// A recorded case of tools: what goes in, and what is expected to come out.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "Case")]
 struct CaseManifest {
+    /// The JSON Schema of this file, for editors.
     #[serde(rename = "$schema", default)]
+    #[schemars(with = "Value")]
     _schema: IgnoredAny,
+    /// A remark; nobody reads it.
     #[serde(rename = "$comment", default)]
+    #[schemars(with = "Value")]
     _comment: IgnoredAny,
+    /// What is shown beside the name of the file.
     #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "String")]
     title: Option<String>,
+    /// An assistant message of any provider, a list of messages, or the file that holds it: {"from": PATH}.
     #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Value")]
     message: Option<Value>,
+    /// One call, in place of a message.
     #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "CallManifest")]
     call: Option<CallManifest>,
+    /// The tool of one call, without a "call" around it.
     #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "String")]
     name: Option<String>,
+    /// The arguments of that call.
     #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Value")]
     arguments: Option<Value>,
+    /// Variables to set, null to unset.
     #[serde(default)]
     env: BTreeMap<String, Option<String>>,
+    /// What stands in the fresh folder that the case runs in: text, {"base64": TEXT}, or {"from": PATH}, a copy of a
+    /// file or folder beside the case.
     #[serde(default)]
     files: Map<String, Value>,
+    /// More options of `pitool run`.
     #[serde(default)]
     options: Vec<String>,
+    /// The messages that are expected. A pattern is an object with one key: "$includes", "$matches", "$valid" or "$is".
+    /// Absent: not recorded yet; `pitool test --update` does it.
     #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Vec<Value>")]
     results: Option<Vec<Value>>,
+    /// Files that are new or different afterwards, null for those that are gone; absent: none.
     #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Map<String, Value>")]
     changes: Option<Map<String, Value>>,
+    /// Events that happen in this order, others may stand between; [] to have them recorded.
     #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Vec<Value>")]
     events: Option<Vec<Value>>,
+}
+
+/// The JSON Schema (draft 7, which every editor knows) of a case file.
+pub fn json_schema() -> Value {
+    let generator = settings().into_generator();
+    generator.into_root_schema_for::<CaseManifest>().to_value()
 }
 
 /// Where a case stands.

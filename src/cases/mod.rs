@@ -35,7 +35,7 @@ mod record;
 mod surface;
 mod volatile;
 
-pub use case::{Case, Source};
+pub use case::{Case, Source, json_schema};
 pub use changes::{Changes, Snapshot};
 pub use difference::{Difference, differences};
 pub use expectation::Expectation;

@@ -170,7 +170,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
         Command::Man(man::Args {}) => man::run(),
         Command::New(args) => new::run(&args, &global),
         Command::Run(args) => run::run(&args, &global),
-        Command::Schema(schema::Args {}) => schema::run(&global),
+        Command::Schema(args) => schema::run(&args, &global),
         Command::Serve(args) => serve::run(&args, &global),
         Command::Show(args) => show::run(&args, &global),
         Command::Test(args) => test::run(&args, &global),

@@ -1,6 +1,6 @@
-//! `pitool schema`: the JSON Schema of manifests.
+//! `pitool schema`: the JSON Schema of manifests, and of recorded cases.
 
-use pitool::registry;
+use pitool::{cases, registry};
 
 use super::{Exit, Global, print};
 
@@ -10,9 +10,18 @@ use super::{Exit, Global, print};
 /// pitool would refuse. A manifest may name the file in "$schema".
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: pitool schema > manifest.schema.json")]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// The schema of recorded cases, as `pitool test` reads them
+    #[arg(long)]
+    cases: bool,
+}
 
 /// Runs the command.
-pub(crate) fn run(global: &Global) -> anyhow::Result<Exit> {
-    print::document(&registry::json_schema(), global, Exit::Ok)
+pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<Exit> {
+    let schema = if args.cases {
+        cases::json_schema()
+    } else {
+        registry::json_schema()
+    };
+    print::document(&schema, global, Exit::Ok)
 }

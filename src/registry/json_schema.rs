@@ -20,8 +20,7 @@ use crate::tool::ToolManifest;
 /// assert_eq!(schema["definitions"]["Tool"]["required"], serde_json::json!(["name", "description", "execute"]));
 /// ```
 pub fn json_schema() -> Value {
-    let settings = SchemaSettings::draft07().with_transform(RecursiveTransform(no_null_default));
-    let mut generator = settings.into_generator();
+    let mut generator = settings().into_generator();
     let tool = reference::<ToolManifest>(&mut generator);
     let hook = reference::<HookManifest>(&mut generator);
     let servers = reference::<ServersManifest>(&mut generator);
@@ -35,6 +34,11 @@ pub fn json_schema() -> Value {
         "else": {"if": is_hook(), "then": hook, "else": tool},
         "definitions": generator.take_definitions(true),
     })
+}
+
+/// How types become schemas.
+pub(crate) fn settings() -> SchemaSettings {
+    SchemaSettings::draft07().with_transform(RecursiveTransform(no_null_default))
 }
 
 fn reference<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {

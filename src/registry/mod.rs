@@ -5,7 +5,7 @@
 
 mod file;
 pub(crate) mod folder;
-mod json_schema;
+pub(crate) mod json_schema;
 mod load;
 mod problem;
 mod servers;

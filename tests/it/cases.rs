@@ -420,3 +420,33 @@ fn every_sample_is_answered_as_recorded() {
     let course = project_cases("samples/course/tools.d", &[]);
     assert_eq!(course[1..], samples("samples/course"));
 }
+
+#[test]
+fn every_case_of_the_project_fits_the_schema_for_editors() {
+    let printed = Test::new(["schema", "--cases"]).run().code(0).quiet();
+    let schema: Value = serde_json::from_str(&printed.stdout).unwrap();
+    let schema = jsonschema::validator_for(&schema).unwrap();
+    let mut cases = 0;
+    for folder in [
+        "tools.d/cases",
+        "samples/cases",
+        "samples/course/tools.d/cases",
+        "src/cli/init/files",
+    ] {
+        for entry in fs::read_dir(project().join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            let found = pitool::cases::read_cases(&path);
+            let is_case =
+                found.cases.len() == 1 && path.extension().is_some_and(|ending| ending == "json");
+            if is_case {
+                let value: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+                let refusals: Vec<_> = schema.iter_errors(&value).collect();
+                assert!(refusals.is_empty(), "{}: {refusals:?}", path.display());
+                cases += 1;
+            }
+        }
+    }
+    assert!(cases > 20, "{cases}");
+    assert!(!schema.is_valid(&json!({"name": "t", "reslts": []})));
+    assert!(!schema.is_valid(&json!({"call": {"nmae": "t"}})));
+}

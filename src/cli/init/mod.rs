@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
-use pitool::cases::declared;
+use pitool::cases::{self, declared};
 use pitool::json;
 use pitool::registry::{Registry, json_schema};
 
@@ -67,7 +67,10 @@ const NEW: &str = "`pitool new NAME --jq` adds a tool to those that are there";
 
 /// For editors.
 const SETTINGS: &str = ".vscode/settings.json";
-const SCHEMA: &str = ".vscode/pitool.schema.json";
+const SCHEMAS: [&str; 2] = [
+    ".vscode/pitool.schema.json",
+    ".vscode/pitool-case.schema.json",
+];
 
 /// Runs the command.
 pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<Exit> {
@@ -106,10 +109,13 @@ enum Editor {
 }
 
 fn set_up_editor(folder: &Path) -> anyhow::Result<Editor> {
-    let schema = inside(folder, SCHEMA);
-    if !schema.exists() {
-        let content = json::pretty(&json_schema()) + "\n";
-        fresh::write_all(&[Fresh::new(schema, content)], "remove it")?;
+    let schemas = [json_schema(), cases::json_schema()];
+    for (name, schema) in SCHEMAS.into_iter().zip(schemas) {
+        let path = inside(folder, name);
+        if !path.exists() {
+            let content = json::pretty(&schema) + "\n";
+            fresh::write_all(&[Fresh::new(path, content)], "remove it")?;
+        }
     }
     let settings = inside(folder, SETTINGS);
     if settings.exists() {
@@ -126,7 +132,8 @@ fn told(folder: &Path, editor: &Editor, global: &Global) -> String {
     let mut lines: Vec<(&str, &str)> = FILES.iter().map(|(name, word, _)| (*name, *word)).collect();
     // In its folder, before the sample.
     lines.insert(FILES.len() - 1, SURFACE);
-    lines.push((SCHEMA, "for editors: the fields of manifests"));
+    lines.push((SCHEMAS[0], "for editors: the fields of manifests"));
+    lines.push((SCHEMAS[1], "and those of cases"));
     if matches!(editor, Editor::Written) {
         lines.push((SETTINGS, "VS Code completes and checks them"));
     }

@@ -18,7 +18,6 @@ use anyhow::Context as _;
 use clap::ValueEnum;
 use futures_util::StreamExt as _;
 use pitool::cases::{self, Recording};
-use serde_json::Value;
 
 use self::outcome::{Outcome, Status};
 use self::report::Reporter;
@@ -153,18 +152,16 @@ async fn judge<'s>(runs: &Runs, item: &'s Item) -> Outcome<'s> {
 /// Writes each file with something new in it once.
 fn record(judged: &[Outcome<'_>]) -> anyhow::Result<()> {
     let mut files: BTreeMap<&Path, Vec<Recording<'_>>> = BTreeMap::new();
-    for outcome in judged {
-        let Some(updated) = outcome.recorded() else {
-            continue;
-        };
-        match &outcome.item.task {
-            Task::Surface(surface, declared) => surface
+    for outcome in judged.iter().filter(|outcome| outcome.is_news()) {
+        match (&outcome.item.task, &outcome.updated) {
+            (Task::Surface(surface, declared), _) => surface
                 .write(declared)
                 .with_context(|| format!("cannot write {}", surface.file.display()))?,
-            Task::Case(case) => files
-                .entry(&case.source.file)
-                .or_default()
-                .push(Recording { case, updated }),
+            (Task::Case(case), Some(updated)) => {
+                let recordings = files.entry(&case.source.file).or_default();
+                recordings.push(Recording { case, updated });
+            }
+            (Task::Case(_), None) => {}
         }
     }
     for (file, recordings) in files {
@@ -192,6 +189,3 @@ const CASES: &str = "cases";
 fn cases_of(tools: &Path) -> PathBuf {
     tools.join(CASES)
 }
-
-/// The value that [`Outcome::recorded`] writes for a surface; its file is written whole.
-static WHOLE: Value = Value::Null;

@@ -5,7 +5,6 @@ use std::time::Duration;
 use pitool::cases::{Case, Difference, Surface};
 use serde_json::Value;
 
-use super::WHOLE;
 use super::run::{CannotRun, Ran};
 use super::suite::Item;
 
@@ -61,8 +60,8 @@ pub(super) struct Outcome<'s> {
     pub(super) reason: Option<String>,
     /// What was said to people meanwhile.
     pub(super) stderr: String,
-    /// What would have to be expected.
-    updated: Option<Value>,
+    /// What a case would have to expect.
+    pub(super) updated: Option<Value>,
 }
 
 impl<'s> Outcome<'s> {
@@ -111,7 +110,6 @@ impl<'s> Outcome<'s> {
         Self {
             status,
             differences: difference.into_iter().collect(),
-            updated: Some(WHOLE.clone()),
             ..Self::passed(item)
         }
     }
@@ -137,11 +135,11 @@ impl<'s> Outcome<'s> {
         };
     }
 
-    /// What is to be written to its file, if anything is.
-    pub(super) fn recorded(&self) -> Option<&Value> {
+    /// Whether there is something to be written to its file.
+    pub(super) fn is_news(&self) -> bool {
         match self.status {
-            Status::Updated | Status::Recorded => self.updated.as_ref(),
-            Status::Passed | Status::Failed | Status::Unrecorded | Status::Broken => None,
+            Status::Updated | Status::Recorded => true,
+            Status::Passed | Status::Failed | Status::Unrecorded | Status::Broken => false,
         }
     }
 }
