@@ -250,6 +250,19 @@ fn a_case_runs_with_the_tools_of_the_folder_it_belongs_to() {
         .file("other/cases/echo.json", case(&echo_case()))
         .run();
     done.code(0).quiet();
+    // A folder of messages is no tools folder.
+    let done = test(&["samples/cases/echo.json"], &[])
+        .file(
+            "samples/message.json",
+            "{\"role\": \"assistant\", \"content\": []}",
+        )
+        .file("samples/cases/echo.json", case(&echo_case()))
+        .run();
+    done.code(0).quiet();
+    let mut inside = test(&["a.json"], &[("a.json", echo_case())]);
+    let cases = inside.folder().join("tools.d/cases");
+    inside.command().current_dir(cases);
+    inside.run().code(0).quiet();
 }
 
 #[test]
@@ -375,11 +388,8 @@ fn what_tools_say_never_drives_the_terminal() {
 
 /// The names of the cases of a folder of the project, all of which hold.
 #[track_caller]
-fn project_cases(cases: &str, tools: &[&str]) -> Vec<String> {
-    let arguments = ["test", "--report", "jsonl", cases]
-        .into_iter()
-        .chain(tools.iter().copied());
-    let mut test = Test::new(arguments);
+fn project_cases(cases: &str) -> Vec<String> {
+    let mut test = Test::new(["test", "--report", "jsonl", cases]);
     test.command().current_dir(project());
     let done = test.run().code(0).quiet();
     statuses(&done).into_iter().map(|(name, _)| name).collect()
@@ -387,7 +397,7 @@ fn project_cases(cases: &str, tools: &[&str]) -> Vec<String> {
 
 #[test]
 fn every_shipped_tool_answers_as_recorded() {
-    let names = project_cases("tools.d", &[]);
+    let names = project_cases("tools.d");
     for manifest in fs::read_dir(project().join("tools.d")).unwrap() {
         let manifest = manifest.unwrap().file_name().into_string().unwrap();
         let Some(tool) = manifest.strip_suffix(".json") else {
@@ -413,11 +423,8 @@ fn every_sample_is_answered_as_recorded() {
         samples.sort();
         samples
     };
-    assert_eq!(
-        project_cases("samples/cases", &["--tools", "tools.d"]),
-        samples("samples")
-    );
-    let course = project_cases("samples/course/tools.d", &[]);
+    assert_eq!(project_cases("samples/cases"), samples("samples"));
+    let course = project_cases("samples/course/tools.d");
     assert_eq!(course[1..], samples("samples/course"));
 }
 

@@ -68,6 +68,8 @@ impl Wanted {
 /// Collects items and tells what is wrong on the way.
 struct Finder<'g> {
     global: &'g Global,
+    /// The sets of tools folders that are known to load.
+    loaded: Vec<Vec<PathBuf>>,
     items: Vec<Item>,
     has_problems: bool,
 }
@@ -78,6 +80,7 @@ impl Suite {
         let wanted = Wanted::of(words);
         let mut finder = Finder {
             global,
+            loaded: Vec::new(),
             items: Vec::new(),
             has_problems: false,
         };
@@ -131,8 +134,7 @@ impl Suite {
 impl Finder<'_> {
     /// All cases of some tools folders, and what each of them declares.
     fn folders(&mut self, tools: &[PathBuf]) -> anyhow::Result<()> {
-        let all = absolute(tools);
-        load_all(&all, tools, self.global)?;
+        let all = self.load(tools)?;
         for folder in tools {
             let cases = cases_of(folder);
             let files = self.files(&cases);
@@ -146,6 +148,19 @@ impl Finder<'_> {
         Ok(())
     }
 
+    /// The folders from the root. Tools that do not load make every case fail for a reason that is none of its own.
+    fn load(&mut self, tools: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+        if !self.loaded.iter().any(|loaded| loaded == tools) {
+            load::usable(&Global {
+                tools: tools.to_vec(),
+                color: self.global.color,
+            })?;
+            self.loaded.push(tools.to_vec());
+        }
+        let absolute = |folder: &PathBuf| folder.canonicalize().unwrap_or_else(|_| folder.clone());
+        Ok(tools.iter().map(absolute).collect())
+    }
+
     /// A file or folder of the command line.
     fn named(&mut self, path: &Path) -> anyhow::Result<()> {
         let tools = self.tools_of(path);
@@ -154,18 +169,16 @@ impl Finder<'_> {
             if cases.is_dir() {
                 return self.folders(&[path.to_owned()]);
             }
-            if is_cases(path) && self.global.tools.is_empty() {
+            if tools.iter().any(|folder| cases_of(folder) == path) {
                 return self.folders(&tools);
             }
-            let all = absolute(&tools);
-            load_all(&all, &tools, self.global)?;
+            let all = self.load(&tools)?;
             for file in self.files(path) {
                 self.file(&file, &all);
             }
             return Ok(());
         }
-        let all = absolute(&tools);
-        load_all(&all, &tools, self.global)?;
+        let all = self.load(&tools)?;
         if path.file_name().is_some_and(|name| name == SURFACE) {
             for folder in &tools {
                 self.surface(folder);
@@ -176,21 +189,29 @@ impl Finder<'_> {
         Ok(())
     }
 
-    /// A case in `DIR/cases` runs with the tools of DIR, any other with those of every command.
+    /// A case in `DIR/cases` runs with the tools of DIR if there are any, any other with those of every command.
     fn tools_of(&self, path: &Path) -> Vec<PathBuf> {
-        let cases = if path.is_dir() {
-            Some(path)
-        } else {
-            path.parent()
-        };
-        let owner = cases.filter(|cases| is_cases(cases)).map(|cases| {
-            let above = cases.parent().filter(|above| *above != Path::new(""));
-            above.map_or_else(|| PathBuf::from("."), Path::to_owned)
-        });
+        let owner = Self::owner_of(path).filter(|_| self.global.tools.is_empty());
         match owner {
-            Some(owner) if self.global.tools.is_empty() => vec![owner],
+            Some(owner) if has_tools(&owner) => vec![owner],
             _ => load::folders(self.global),
         }
+    }
+
+    /// The DIR of `DIR/cases` or a file in it.
+    fn owner_of(path: &Path) -> Option<PathBuf> {
+        let cases = if path.is_dir() { path } else { path.parent()? };
+        let cases = if cases == Path::new("") {
+            std::env::current_dir().ok()?
+        } else {
+            cases.to_owned()
+        };
+        let above = cases.parent().filter(|_| is_cases(&cases))?;
+        Some(if above == Path::new("") {
+            PathBuf::from(".")
+        } else {
+            above.to_owned()
+        })
     }
 
     fn files(&mut self, folder: &Path) -> Vec<PathBuf> {
@@ -239,23 +260,13 @@ impl Finder<'_> {
     }
 }
 
+fn has_tools(folder: &Path) -> bool {
+    let loaded = Registry::load(&[folder.to_owned()]);
+    !loaded.registry.tools().is_empty()
+}
+
 fn is_cases(folder: &Path) -> bool {
     folder.file_name().is_some_and(|name| name == CASES)
-}
-
-fn absolute(folders: &[PathBuf]) -> Vec<PathBuf> {
-    let absolute = |folder: &PathBuf| folder.canonicalize().unwrap_or_else(|_| folder.clone());
-    folders.iter().map(absolute).collect()
-}
-
-/// Tools that do not load make every case fail for a reason that is none of its own.
-fn load_all(absolute: &[PathBuf], tools: &[PathBuf], global: &Global) -> anyhow::Result<()> {
-    let global = Global {
-        tools: tools.to_vec(),
-        color: global.color,
-    };
-    debug_assert_eq!(absolute.len(), tools.len());
-    load::usable(&global).map(|_| ())
 }
 
 fn nothing_found(wanted: &Wanted, global: &Global) -> Hinted {
