@@ -16,6 +16,7 @@ mod journal;
 mod look;
 mod man;
 mod mcp;
+mod mcp_faults;
 mod mcp_http;
 mod nested;
 mod order;
