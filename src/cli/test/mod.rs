@@ -29,14 +29,11 @@ use super::{Exit, Global, duration};
 /// Run recorded cases and compare
 ///
 /// A case is a JSON file in the folder `cases` of a tools folder: a call or a message, what stands in its folder, and the
-/// results that are expected (the README says how). Each runs by itself in a fresh folder, as `pitool run --strict-output`
-/// would run it, in English and UTC. What `pitool declare` prints is compared with cases/declare.json, so that no model
-/// is told of something else unnoticed.
+/// results that are expected. Each runs by itself in a fresh folder, as `pitool run --strict-output` would run it, with
+/// LC_ALL=C.UTF-8 and TZ=UTC. What `pitool declare` prints is compared with cases/declare.json, so that no model is told
+/// of something else unnoticed.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Exit codes: 0 all as recorded (or recorded anew); 1 something else came out; 2 the command line, a \
-                  manifest or a case could not be understood, or there are no cases."
-)]
+#[command(after_help = EXIT_CODES, after_long_help = AFTER_LONG_HELP)]
 pub(crate) struct Args {
     /// Files or folders of cases, or part of the names of those to run [default: all cases of the tools folders]
     #[arg(value_name = "FILE")]
@@ -62,6 +59,26 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["update", "report"])]
     list: bool,
 }
+
+const EXIT_CODES: &str = "Exit codes: 0 all as recorded (or recorded anew); 1 something else came out; 2 the command \
+                          line, a manifest or a case could not be understood, or there are no cases.";
+
+/// The exit codes stand on one line: clap wraps it.
+const AFTER_LONG_HELP: &str = r#"A case, tools.d/cases/notes.json:
+  {
+    "call": {"name": "read_file", "arguments": {"path": "notes.txt"}},
+    "files": {"notes.txt": "one\n"},
+    "results": [{"$includes": {"content": [{"text": "one"}], "isError": false}}]
+  }
+
+Without "results" it is not recorded yet; --update records. Patterns in what is expected:
+  {"$includes": …}   at least these members of an object, these elements, this part of a text
+  {"$matches": "…"}  a text in which the regular expression is found
+  {"$valid": …}      what the JSON Schema accepts
+  {"$is": …}         exactly this
+All fields: pitool schema --cases
+
+Exit codes: 0 all as recorded (or recorded anew); 1 something else came out; 2 the command line, a manifest or a case could not be understood, or there are no cases."#;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum Report {
