@@ -18,6 +18,7 @@ mod mcp;
 mod openai;
 mod openai_responses;
 mod pi;
+mod plain;
 mod recognise;
 mod repair;
 mod session;
@@ -38,6 +39,7 @@ pub use conversation::Conversation;
 pub use document::Document;
 pub use input::{Documents, Input, InputError, InputOptions, Keep, Rerun};
 pub use lint::{Fault, lint};
+pub use plain::plain_calls;
 pub use repair::{Repaired, repair};
 pub use turn::Turn;
 

@@ -49,20 +49,27 @@ pub(super) fn recognise(values: &[Value], from: Option<Format>) -> Result<Recogn
     }
 }
 
+/// Fields by which other formats, or pi's session files, are recognised.
+const FOREIGN: [&str; 9] = [
+    "candidates",
+    "choices",
+    "function_call",
+    "jsonrpc",
+    "output",
+    "parts",
+    "promptFeedback",
+    "tool_calls",
+    "type",
+];
+
+/// Whether a field of a message could make it one of another format.
+pub(super) fn is_foreign(field: &str) -> bool {
+    FOREIGN.contains(&field)
+}
+
 /// Whether a value is an assistant message of pi with calls, and has nothing that any other format could read: most of
 /// a large stream is such messages, and asking every format costs as much as parsing them.
 fn is_plainly_pi(value: &Value) -> bool {
-    const FOREIGN: [&str; 9] = [
-        "candidates",
-        "choices",
-        "function_call",
-        "jsonrpc",
-        "output",
-        "parts",
-        "promptFeedback",
-        "tool_calls",
-        "type",
-    ];
     let Value::Object(fields) = value else {
         return false;
     };
@@ -80,7 +87,7 @@ fn is_plainly_pi(value: &Value) -> bool {
                     }
                 }
             }
-            (key, _) if FOREIGN.contains(&key) => return false,
+            (key, _) if is_foreign(key) => return false,
             _ => {}
         }
     }

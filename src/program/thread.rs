@@ -66,7 +66,8 @@ pub(crate) fn hand_over(work: impl FnOnce() + Send + 'static) -> Task {
     });
     if state.idle >= state.queue.len() {
         POOL.wake.notify_one();
-    } else if state.threads < processors() {
+    } else if state.threads == 0 || state.threads < processors() {
+        // How many processors there are is asked for the second thread first: it takes several files to tell.
         state.add_thread();
     }
     Task {
@@ -141,7 +142,7 @@ impl Pool {
                     return Some(job);
                 }
             }
-            if state.idle >= processors() {
+            if state.idle > 0 && state.idle >= processors() {
                 state.threads -= 1;
                 return None;
             }

@@ -325,3 +325,51 @@ fn session_files_are_judged_by_their_branch() {
         (&json!(3), &json!("taken"))
     );
 }
+
+#[test]
+fn lines_and_summary_name_their_source() {
+    let test = Test::new([
+        "validate",
+        "--report",
+        "jsonl",
+        "--source",
+        "shard 1",
+        "--summary",
+        "summary.json",
+    ])
+    .manifest("search", &search());
+    let call = |id: &str, arguments: Value| json!({"type": "toolCall", "id": id, "name": "search", "arguments": arguments});
+    let several = json!({"role": "assistant", "content": [
+        call("a", json!({"q": "x"})),
+        {"type": "text", "text": "\u{1f600}"},
+        call("b", json!({"limit": 1})),
+    ]});
+    let unusual = json!({"content": [{"type": "toolCall", "name": "search", "arguments": "{\"q\":\"y\"}", "id": "c"}],
+                         "role": "assistant", "usage": {"input": 1}});
+    let input = format!("{several}\nnope\n{unusual}\n");
+    let (done, folder) = test.stdin(input).run_and_keep();
+    let done = done.code(2);
+    let ids: Vec<String> = done
+        .lines()
+        .iter()
+        .map(|line| {
+            format!(
+                "{} {} {} {}",
+                line["source"], line["line"], line["call"], line["ok"]
+            )
+        })
+        .collect();
+    assert_eq!(
+        ids,
+        [
+            "\"shard 1\" 1 1 true",
+            "\"shard 1\" 1 2 false",
+            "\"shard 1\" 2 null false",
+            "\"shard 1\" 3 1 true"
+        ]
+    );
+    assert_eq!(
+        std::fs::read_to_string(folder.path().join("summary.json")).unwrap(),
+        "{\"valid\":2,\"invalid\":1,\"unreadable\":1,\"source\":\"shard 1\"}\n"
+    );
+}

@@ -8,6 +8,7 @@ mod pipeline;
 mod prepare;
 mod print;
 mod read;
+mod summary;
 mod work;
 
 use std::io::{self, ErrorKind, IsTerminal};
@@ -53,6 +54,14 @@ pub(crate) struct Args {
     /// What to print of each input
     #[arg(long, value_name = "HOW", value_enum, default_value_t)]
     report: Report,
+
+    /// Name the input in each line of --report jsonl and in the summary, so that many inputs can be told apart
+    #[arg(long, value_name = "NAME")]
+    source: Option<String>,
+
+    /// When the whole input is judged, write to this file how many inputs were valid, invalid and unreadable
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["compare", "fail_fast"])]
+    summary: Option<PathBuf>,
 
     /// Show what coercion changed, where, and by which rule
     #[arg(long)]
@@ -125,15 +134,16 @@ pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<Exit> {
         None => {}
     }
     read.context("cannot read stdin")?;
-    Ok(match ending {
-        Ending {
-            has_unreadable: true,
-            ..
-        } => Exit::NotUnderstood,
-        Ending {
-            has_invalid: true, ..
-        } => Exit::Errors,
-        _ => Exit::Ok,
+    if let Some(path) = &args.summary {
+        summary::write(path, ending.tally, args.source.as_deref())
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(if ending.tally.unreadable > 0 {
+        Exit::NotUnderstood
+    } else if ending.tally.invalid > 0 {
+        Exit::Errors
+    } else {
+        Exit::Ok
     })
 }
 
@@ -177,6 +187,7 @@ impl Args {
             } else {
                 Detail::Verdict
             },
+            source: self.source.clone(),
             stdout: stream(&io::stdout(), color),
             stderr: stream(&io::stderr(), color),
         }

@@ -125,10 +125,12 @@ pub(super) enum Order {
 }
 
 /// Prints judgements. Pure: it writes into [`Printed`].
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Printer {
     pub(super) report: Report,
     pub(super) detail: Detail,
+    /// What the input is called in each JSON line, so that lines of many inputs can be told apart.
+    pub(super) source: Option<String>,
     /// The looks of stdout, and whether it is a terminal that must not obey what is in a value.
     pub(super) stdout: Stream,
     pub(super) stderr: Stream,
@@ -155,7 +157,10 @@ impl Printer {
     /// Prints one judgement.
     pub(super) fn judged(&self, origin: Origin<'_>, judged: &Judged<'_>, printed: &mut Printed) {
         match self.report {
-            Report::Jsonl => self.line(&Verdict::new(origin, judged, self.detail), printed),
+            Report::Jsonl => {
+                let verdict = Verdict::new(self.source.as_deref(), origin, judged, self.detail);
+                self.line(&verdict, printed);
+            }
             Report::Text => self.text(origin, judged, printed),
         }
     }
@@ -165,6 +170,7 @@ impl Printer {
         match self.report {
             Report::Jsonl => {
                 let unreadable = Unreadable {
+                    source: self.source.as_deref(),
                     line,
                     ok: false,
                     text: message,
@@ -190,7 +196,10 @@ impl Printer {
         printed: &mut Printed,
     ) {
         match self.report {
-            Report::Jsonl => self.line(&Comparison::new(origin, judged), printed),
+            Report::Jsonl => {
+                let comparison = Comparison::new(self.source.as_deref(), origin, judged);
+                self.line(&comparison, printed);
+            }
             Report::Text => {
                 let Stream {
                     styles, columns, ..
@@ -310,6 +319,8 @@ fn steps_of<'a>(judged: &'a Judged<'_>) -> &'a [Step] {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Verdict<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<&'a str>,
     line: usize,
     call: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -328,10 +339,16 @@ struct Verdict<'a> {
 }
 
 impl<'a> Verdict<'a> {
-    fn new(origin: Origin<'a>, judged: &'a Judged<'_>, detail: Detail) -> Self {
+    fn new(
+        source: Option<&'a str>,
+        origin: Origin<'a>,
+        judged: &'a Judged<'_>,
+        detail: Detail,
+    ) -> Self {
         let accepted = judged.as_ref().ok();
         let refusal = judged.as_ref().err();
         Self {
+            source,
             line: origin.line,
             call: origin.call,
             tool_call_id: origin.tool_call_id,
@@ -348,6 +365,8 @@ impl<'a> Verdict<'a> {
 /// An input that could not be understood, on the wire.
 #[derive(Serialize)]
 struct Unreadable<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<&'a str>,
     line: usize,
     ok: bool,
     text: &'a str,
@@ -357,6 +376,8 @@ struct Unreadable<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Comparison<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<&'a str>,
     line: usize,
     call: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -367,7 +388,11 @@ struct Comparison<'a> {
 }
 
 impl<'a> Comparison<'a> {
-    fn new(origin: Origin<'a>, judged: &[(&'static str, Judged<'_>)]) -> Self {
+    fn new(
+        source: Option<&'a str>,
+        origin: Origin<'a>,
+        judged: &[(&'static str, Judged<'_>)],
+    ) -> Self {
         let entry = |(name, judged): &(&'static str, Judged<'_>)| {
             let entry = Compared {
                 ok: judged.is_ok(),
@@ -383,6 +408,7 @@ impl<'a> Comparison<'a> {
             ((*name).to_owned(), value)
         };
         Self {
+            source,
             line: origin.line,
             call: origin.call,
             tool_call_id: origin.tool_call_id,

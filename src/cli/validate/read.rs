@@ -1,6 +1,8 @@
 //! The values of a piece of the input, as fast as they can be read and exactly as [`Values`] reads them.
 
+use pitool::format;
 use pitool::json::{JsonError, Values};
+use pitool::message::ToolCall;
 use serde_json::Value;
 
 use super::pipeline::{Piece, count_lines};
@@ -16,31 +18,82 @@ pub(super) enum Taken {
     End,
 }
 
-/// A value, or why there is none, and the line where it begins.
-pub(super) type Item = (usize, Result<Value, JsonError>);
+/// What stands at a place of the input.
+#[derive(Debug)]
+pub(super) enum Content {
+    /// A value.
+    Value(Value),
+    /// The calls of a message that has nothing else to say.
+    Calls(Vec<ToolCall>),
+}
+
+/// What is made of the input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// Its values.
+    Values,
+    /// Calls; values where it takes more than a look to find them.
+    Calls,
+}
+
+/// What stands there, or why there is nothing, and the line where it begins.
+pub(super) type Item = (usize, Result<Content, JsonError>);
+
+/// So many lines in a row that are no plain messages make it unlikely that one comes.
+const MOST_MISSES: usize = 8;
 
 /// Hands each value of the piece to `take`. Answers where the piece is unfinished, if it is.
 ///
 /// Values that serde_json reads cost one pass. At the first one that it does not (it is odd, broken, or goes on in the
 /// next piece) the rest of the piece is read by [`Values`], which knows how to go on behind a broken one.
-pub(super) fn values(piece: Piece<'_>, mut take: impl FnMut(Item) -> Taken) -> Option<usize> {
-    let mut stream = serde_json::Deserializer::from_slice(piece.text).into_iter::<Value>();
+pub(super) fn values(
+    piece: Piece<'_>,
+    wanted: Wanted,
+    mut take: impl FnMut(Item) -> Taken,
+) -> Option<usize> {
+    let text = match wanted {
+        Wanted::Values => None,
+        Wanted::Calls => str::from_utf8(piece.text).ok(),
+    };
+    let mut misses = 0;
     let mut line = piece.first_line;
+    let mut end = 0;
     loop {
-        let end = stream.byte_offset();
         let begin = end + blank_prefix(&piece.text[end..]);
         line += count_lines(&piece.text[end..begin]);
-        match stream.next() {
-            None => return None,
-            Some(Err(_)) => return odd_values(piece, begin, line, take),
-            Some(Ok(value)) => match take((line, Ok(value))) {
-                Taken::Done => {}
-                Taken::Unfinished => return Some(begin),
-                Taken::End => return None,
-            },
+        let plain = text
+            .filter(|_| misses < MOST_MISSES)
+            .and_then(|text| plain_line(&text[begin..]));
+        let content = if let Some((calls, length)) = plain {
+            misses = 0;
+            end = begin + length;
+            Content::Calls(calls)
+        } else {
+            misses += 1;
+            let rest = serde_json::Deserializer::from_slice(&piece.text[begin..]);
+            let mut stream = rest.into_iter::<Value>();
+            match stream.next() {
+                None => return None,
+                Some(Err(_)) => return odd_values(piece, begin, line, take),
+                Some(Ok(value)) => {
+                    end = begin + stream.byte_offset();
+                    Content::Value(value)
+                }
+            }
+        };
+        match take((line, Ok(content))) {
+            Taken::Done => {}
+            Taken::Unfinished => return Some(begin),
+            Taken::End => return None,
         }
-        line += count_lines(&piece.text[begin..stream.byte_offset()]);
+        line += count_lines(&piece.text[begin..end]);
     }
+}
+
+/// The calls of a plain message that is the whole of the next line, and the length of the line.
+fn plain_line(text: &str) -> Option<(Vec<ToolCall>, usize)> {
+    let length = memchr::memchr(b'\n', text.as_bytes()).unwrap_or(text.len());
+    Some((format::plain_calls(&text[..length])?, length))
 }
 
 /// The values from `begin` on, which is on this line.
@@ -71,11 +124,14 @@ fn odd_values(
                 let error = place.of_error(error);
                 broken = Some((at, (error.line, Err(error))));
             }
-            Ok(located) => match take((place.line + located.line - 1, Ok(located.value))) {
-                Taken::Done => {}
-                Taken::Unfinished => return Some(at),
-                Taken::End => return None,
-            },
+            Ok(located) => {
+                let line = place.line + located.line - 1;
+                match take((line, Ok(Content::Value(located.value)))) {
+                    Taken::Done => {}
+                    Taken::Unfinished => return Some(at),
+                    Taken::End => return None,
+                }
+            }
         }
     }
 }
@@ -127,16 +183,17 @@ mod tests {
 
     use super::*;
 
-    fn read(text: &str) -> (Vec<String>, Option<usize>) {
+    fn read(text: &str, wanted: Wanted) -> (Vec<String>, Option<usize>) {
         let mut items = Vec::new();
         let piece = Piece {
             text: text.as_bytes(),
             first_line: 10,
             is_last: false,
         };
-        let unfinished = values(piece, |(line, item)| {
+        let unfinished = values(piece, wanted, |(line, item)| {
             items.push(match item {
-                Ok(value) => format!("{line}: {}", compact(&value)),
+                Ok(Content::Value(value)) => format!("{line}: {}", compact(&value)),
+                Ok(Content::Calls(calls)) => format!("{line}: {} calls", calls.len()),
                 Err(error) => error.to_string(),
             });
             Taken::Done
@@ -147,9 +204,11 @@ mod tests {
     /// Compares with [`Values`] over the same text, and what the piece leaves behind.
     #[track_caller]
     fn case(text: &str, expected: &[&str], left: Option<&str>) {
-        let (items, unfinished) = read(text);
-        assert_eq!(items, expected, "{text}");
-        assert_eq!(unfinished.map(|begin| &text[begin..]), left, "{text}");
+        for wanted in [Wanted::Values, Wanted::Calls] {
+            let (items, unfinished) = read(text, wanted);
+            assert_eq!(items, expected, "{text}");
+            assert_eq!(unfinished.map(|begin| &text[begin..]), left, "{text}");
+        }
     }
 
     #[test]
@@ -161,6 +220,29 @@ mod tests {
             None,
         );
         case("{\n\"a\":\n1}\n[]\n", &["10: {\"a\":1}", "13: []"], None);
+    }
+
+    #[test]
+    fn plain_messages_are_calls_among_values() {
+        let message = r#"{"role":"assistant","content":[{"type":"toolCall","id":"1","name":"a","arguments":{}}]}"#;
+        let text = format!("{message}\n\n1\n{message} {message}\n{message}\n{{\n}}\n[{message}");
+        let (items, unfinished) = read(&text, Wanted::Calls);
+        let value = format!("13: {message}");
+        let calls = [
+            "10: 1 calls",
+            "12: 1",
+            &value,
+            "13: 1 calls",
+            "14: 1 calls",
+            "15: {}",
+        ];
+        assert_eq!(items, calls);
+        assert_eq!(
+            unfinished.map(|begin| &text[begin..begin + 3]),
+            Some("[{\"")
+        );
+        let (items, _) = read(&text, Wanted::Values);
+        assert_eq!(items.len(), calls.len());
     }
 
     #[test]

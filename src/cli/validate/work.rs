@@ -4,7 +4,7 @@ use std::io::{self, BufRead};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
-use pitool::format::{self, Document, Documents, InputOptions};
+use pitool::format::{self, Document, Documents, Format, InputOptions};
 use pitool::json::{Located, Values};
 use pitool::message::ToolCall;
 use pitool::registry::Registry;
@@ -15,7 +15,8 @@ use serde_json::{Map, Value};
 use super::judge::{self, Judged, Origin, Rules, Subject};
 use super::pipeline::{Piece, Work};
 use super::print::{Printed, Printer};
-use super::read::{self, Place, Taken};
+use super::read::{self, Content, Place, Taken, Wanted};
+use super::summary::Tally;
 
 /// How much is printed at most before it is written, where one thread reads all.
 const ENOUGH: usize = 64 << 10;
@@ -52,10 +53,7 @@ pub(super) struct Validation {
 /// What all inputs came to.
 #[derive(Debug, Default)]
 pub(super) struct Ending {
-    /// Some input was invalid.
-    pub(super) has_invalid: bool,
-    /// Some input could not be understood.
-    pub(super) has_unreadable: bool,
+    pub(super) tally: Tally,
     /// Why stdout could not be written any more.
     pub(super) stdout: Option<io::Error>,
 }
@@ -64,8 +62,7 @@ pub(super) struct Ending {
 #[derive(Debug, Default)]
 pub(super) struct Output {
     printed: Printed,
-    has_invalid: bool,
-    has_unreadable: bool,
+    tally: Tally,
     is_last: bool,
 }
 
@@ -81,8 +78,9 @@ impl Work for Validation {
             });
             return None;
         }
-        read::values(piece, |(line, value)| match value {
-            Ok(value) => self.value(line, value, output),
+        read::values(piece, self.wanted(), |(line, content)| match content {
+            Ok(Content::Value(value)) => self.value(line, value, output),
+            Ok(Content::Calls(calls)) => self.calls(line, &calls, output),
             Err(error) => self.unreadable(line, &not_json(error.column, &error.message), output),
         })
     }
@@ -126,8 +124,7 @@ impl Work for Validation {
 
     fn write(&self, output: &mut Output) -> ControlFlow<()> {
         let mut ending = self.ending.lock().expect("no holder of the lock panics");
-        ending.has_invalid |= output.has_invalid;
-        ending.has_unreadable |= output.has_unreadable;
+        ending.tally.add(&mut output.tally);
         let written = output.printed.write(
             self.printer.order(),
             &mut io::stdout().lock(),
@@ -145,6 +142,13 @@ impl Work for Validation {
 }
 
 impl Validation {
+    fn wanted(&self) -> Wanted {
+        match (&self.subject, self.reading.from) {
+            (Subject::Messages(_), None | Some(Format::Pi)) => Wanted::Calls,
+            _ => Wanted::Values,
+        }
+    }
+
     fn value(&self, line: usize, value: Value, output: &mut Output) -> Taken {
         match &self.subject {
             Subject::Schema(schema) => {
@@ -234,21 +238,42 @@ impl Validation {
                 self.printer
                     .warning(turn.line, warning, &mut output.printed);
             }
-            for (call, position) in turn.calls.iter().zip(1..) {
-                let origin = Origin {
-                    line: turn.line,
-                    call: position,
-                    tool_call_id: Some(&call.id),
-                    tool: Some(&call.name),
-                };
-                let tool = registry.get(&call.name);
-                let judge = |rules| match tool {
-                    Some(tool) => judge::call(tool, call, rules),
-                    None => Err(judge::unknown(call)),
-                };
-                if self.judge(origin, judge, output) == Taken::End {
-                    return Taken::End;
-                }
+            if self.calls_of(registry, turn.line, &turn.calls, output) == Taken::End {
+                return Taken::End;
+            }
+        }
+        Taken::Done
+    }
+
+    /// The calls of a message that has nothing else to say.
+    fn calls(&self, line: usize, calls: &[ToolCall], output: &mut Output) -> Taken {
+        match &self.subject {
+            Subject::Messages(registry) => self.calls_of(registry, line, calls, output),
+            _ => unreachable!("only messages are read for their calls"),
+        }
+    }
+
+    fn calls_of(
+        &self,
+        registry: &Registry,
+        line: usize,
+        calls: &[ToolCall],
+        output: &mut Output,
+    ) -> Taken {
+        for (call, position) in calls.iter().zip(1..) {
+            let origin = Origin {
+                line,
+                call: position,
+                tool_call_id: Some(&call.id),
+                tool: Some(&call.name),
+            };
+            let tool = registry.get(&call.name);
+            let judge = |rules| match tool {
+                Some(tool) => judge::call(tool, call, rules),
+                None => Err(judge::unknown(call)),
+            };
+            if self.judge(origin, judge, output) == Taken::End {
+                return Taken::End;
             }
         }
         Taken::Done
@@ -281,15 +306,16 @@ impl Validation {
             }
         }
         if judged.is_ok() {
+            output.tally.valid += 1;
             return Taken::Done;
         }
-        output.has_invalid = true;
+        output.tally.invalid += 1;
         self.after_failure(output)
     }
 
     fn unreadable(&self, line: usize, message: &str, output: &mut Output) -> Taken {
         self.printer.unreadable(line, message, &mut output.printed);
-        output.has_unreadable = true;
+        output.tally.unreadable += 1;
         self.after_failure(output)
     }
 
@@ -307,8 +333,7 @@ impl Validation {
 impl Output {
     fn append(&mut self, other: &mut Self) {
         self.printed.append(&mut other.printed);
-        self.has_invalid |= other.has_invalid;
-        self.has_unreadable |= other.has_unreadable;
+        self.tally.add(&mut other.tally);
         self.is_last |= other.is_last;
     }
 }
