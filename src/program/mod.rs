@@ -22,6 +22,7 @@ mod probe;
 mod process;
 #[cfg(target_os = "linux")]
 mod procfs;
+mod register;
 pub mod sandbox;
 mod spill;
 #[cfg(test)]

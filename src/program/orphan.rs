@@ -16,6 +16,7 @@ use super::Invocation;
 use super::environment::{CALL_ID, TOOL_NAME};
 use super::group;
 use super::procfs::Process;
+use super::watcher;
 
 /// Whether orphans come to this process.
 static ADOPTS: AtomicBool = AtomicBool::new(false);
@@ -68,7 +69,8 @@ pub(crate) async fn stop(invocation: &Invocation<'_>) -> Vec<String> {
 
 /// The orphans of one call. Reaps on the way those of any call that have ended.
 fn of_call(invocation: &Invocation<'_>) -> Vec<Process> {
-    let strangers = children().filter(|&child| !group::is_leader(child));
+    let strangers =
+        children().filter(|&child| !group::is_leader(child) && !watcher::is_watcher(child));
     let mut orphans = Vec::new();
     for process in strangers.filter_map(Process::find) {
         if process.has_ended {

@@ -1,14 +1,17 @@
 //! The watcher: a small process of its own that kills the groups of tools when pitool dies without a chance to.
 //!
 //! A SIGKILL of pitool leaves nobody to end its tools, and a signal on a parent's death reaches only direct children. So
-//! before the first tool one more process starts, pitool again, which reads the names of live groups from a pipe; the end of
-//! the pipe is the end of pitool. Each start is announced before it happens, so that a tool whose group was never named
-//! is found as well. A library that is not [`enable`]d starts no watcher.
+//! before the first tool one more process starts, pitool again, which waits for the end of a pipe: that is the end of
+//! pitool. What lives then stands in a file without a name that both have open ([`register`](super::register)), so that
+//! nobody is woken while all is well. Each start is announced before it happens, so that a tool whose group was never
+//! named is found as well. A library that is not [`enable`]d starts no watcher.
 
-use std::collections::BTreeSet;
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{PipeWriter, Read, Write};
+use std::io::{self, PipeWriter};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -21,6 +24,7 @@ use crate::private_folder;
 
 #[cfg(target_os = "linux")]
 use super::environment::{CALL_ID, TOOL_NAME};
+use super::register::{self, Entry, Register, Slot};
 
 /// How the watcher is started.
 #[derive(Debug)]
@@ -30,7 +34,23 @@ struct Start {
 }
 
 static START: OnceLock<Start> = OnceLock::new();
-static PIPE: OnceLock<Option<Mutex<PipeWriter>>> = OnceLock::new();
+static WATCHED: OnceLock<Option<Watched>> = OnceLock::new();
+
+/// What the watcher watches.
+#[derive(Debug)]
+struct Watched {
+    /// Its end is what the watcher waits for.
+    _life: PipeWriter,
+    watcher: i32,
+    register: Mutex<Registered>,
+}
+
+#[derive(Debug)]
+struct Registered {
+    register: Register,
+    /// Where the groups that live stand, by their leaders.
+    groups: HashMap<i32, Slot>,
+}
 
 /// Makes this process answer for all that its tools start.
 ///
@@ -66,24 +86,26 @@ fn refuse_terminal() {
 /// The argument with which the command is its own watcher.
 pub const ARGUMENT: &str = "--watch-tools";
 
-/// The life of the watcher: follows the live groups on stdin and kills those that are left at its end.
+/// The life of the watcher: waits for the end of stdin and kills what then stands in the register, its stdout.
 pub fn watch() {
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::set_name(c"pitool-watcher");
-    let mut stdin = std::io::stdin().lock();
-    let mut known = Known::default();
-    let mut record = [0; RECORD];
-    while stdin.read_exact(&mut record).is_ok() {
-        known.follow(Record::read(record));
-    }
-    if known.live.is_empty() && known.announced.is_empty() {
+    let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+    let register = io::stdout().as_fd().try_clone_to_owned().map(File::from);
+    let left = register.and_then(|file| register::read(&file));
+    let left = left.unwrap_or_default();
+    if left.is_empty() {
         return;
     }
-    for group in known.live {
-        kill(group);
+    let mut announced = Vec::new();
+    for entry in left {
+        match entry {
+            Entry::Live { group } => kill(group),
+            Entry::Announced { call } => announced.push(call),
+        }
     }
     #[cfg(target_os = "linux")]
-    kill_announced(known.announced);
+    kill_announced(announced);
     // What tools had open for writing went with them, but for the folders and files that pitool made for them.
     let mut left = std::env::args_os()
         .skip_while(|argument| argument != LEFT)
@@ -139,67 +161,6 @@ fn call_of(process: &super::procfs::Process) -> Option<u64> {
     Some(fingerprint(&id, &name))
 }
 
-/// What the watcher knows.
-#[derive(Debug, Default)]
-struct Known {
-    live: BTreeSet<i32>,
-    /// Calls whose process is about to start.
-    announced: Vec<u64>,
-}
-
-/// One record on the pipe; so small that the pipe never splits one.
-#[derive(Debug, Clone, Copy)]
-struct Record {
-    /// 0 for a start to come, -1 for one that failed, else the group, negative when it has ended.
-    group: i32,
-    call: u64,
-}
-
-const RECORD: usize = size_of::<i32>() + size_of::<u64>();
-const TO_COME: i32 = 0;
-const FAILED: i32 = -1;
-
-impl Record {
-    fn bytes(self) -> [u8; RECORD] {
-        let mut bytes = [0; RECORD];
-        let (group, call) = bytes.split_at_mut(size_of::<i32>());
-        group.copy_from_slice(&self.group.to_ne_bytes());
-        call.copy_from_slice(&self.call.to_ne_bytes());
-        bytes
-    }
-
-    fn read(bytes: [u8; RECORD]) -> Self {
-        let (group, call) = bytes.split_at(size_of::<i32>());
-        Self {
-            group: i32::from_ne_bytes(group.try_into().expect("the first four bytes")),
-            call: u64::from_ne_bytes(call.try_into().expect("the other eight bytes")),
-        }
-    }
-}
-
-impl Known {
-    fn follow(&mut self, record: Record) {
-        match record.group {
-            TO_COME => self.announced.push(record.call),
-            FAILED => self.settle(record.call),
-            group if group > 0 => {
-                self.settle(record.call);
-                self.live.insert(group);
-            }
-            group => {
-                self.live.remove(&-group);
-            }
-        }
-    }
-
-    /// One start of the call is over; another one of the same call may still be to come.
-    fn settle(&mut self, call: u64) {
-        if let Some(at) = self.announced.iter().position(|one| *one == call) {
-            self.announced.swap_remove(at);
-        }
-    }
-}
-
 /// A call by what its process has in its environment; the watcher is of the same build, so its hashes are the same.
 fn fingerprint(tool_call_id: &[u8], tool_name: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -207,86 +168,88 @@ fn fingerprint(tool_call_id: &[u8], tool_name: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// The start of a process that the watcher has heard of. Dropped, it has failed.
+/// The start of a process that stands in the register. Dropped, it has failed.
 #[derive(Debug)]
-pub(crate) struct Announced {
-    call: u64,
-    has_group: bool,
-}
+pub(crate) struct Announced(Option<Slot>);
 
 impl Announced {
     /// Says that a process of this call is about to start: from now on it does not outlive pitool. Starts the watcher if it
     /// does not run yet.
     pub(crate) fn new(tool_call_id: &OsStr, tool_name: &OsStr) -> Self {
         let call = fingerprint(tool_call_id.as_bytes(), tool_name.as_bytes());
-        tell(Record {
-            group: TO_COME,
-            call,
-        });
-        Self {
-            call,
-            has_group: false,
-        }
+        Self(tell(|registered| {
+            registered.register.enter(Entry::Announced { call })
+        }))
     }
 
     /// Names its group.
     pub(crate) fn started(mut self, leader: Pid) {
-        self.has_group = true;
-        tell(Record {
-            group: leader.as_raw_pid(),
-            call: self.call,
-        });
+        if let Some(slot) = self.0.take() {
+            tell(|registered| registered.live(slot, leader));
+        }
     }
 }
 
 impl Drop for Announced {
     fn drop(&mut self) {
-        if !self.has_group {
-            tell(Record {
-                group: FAILED,
-                call: self.call,
-            });
+        if let Some(slot) = self.0.take() {
+            tell(|registered| registered.register.leave(slot));
         }
+    }
+}
+
+impl Registered {
+    fn live(&mut self, slot: Slot, leader: Pid) {
+        let group = leader.as_raw_pid();
+        self.register.change(slot, Entry::Live { group });
+        self.groups.insert(group, slot);
     }
 }
 
 /// Starts the watcher if it does not run yet. Called before a tool starts, so that its group can be named at once.
 pub(crate) fn stand_by() {
-    let _ = pipe();
+    let _ = watched();
 }
 
 /// A group that is of no call: that of a server.
 pub(crate) fn group_started(leader: Pid) {
-    tell(Record {
-        group: leader.as_raw_pid(),
-        call: 0,
+    tell(|registered| {
+        let group = leader.as_raw_pid();
+        let slot = registered.register.enter(Entry::Live { group });
+        registered.groups.insert(group, slot);
     });
 }
 
 pub(crate) fn group_ended(leader: Pid) {
-    tell(Record {
-        group: -leader.as_raw_pid(),
-        call: 0,
+    tell(|registered| {
+        if let Some(slot) = registered.groups.remove(&leader.as_raw_pid()) {
+            registered.register.leave(slot);
+        }
     });
 }
 
-fn tell(record: Record) {
-    let Some(pipe) = pipe() else {
-        return;
-    };
-    // A watcher that is gone cannot be helped: its work was a safety net.
-    if let Ok(mut pipe) = pipe.lock() {
-        let _ = pipe.write_all(&record.bytes());
-    }
+/// Whether a process is the watcher.
+#[cfg(target_os = "linux")]
+pub(super) fn is_watcher(process: i32) -> bool {
+    let watched = WATCHED.get().and_then(Option::as_ref);
+    watched.is_some_and(|watched| watched.watcher == process)
 }
 
-fn pipe() -> Option<&'static Mutex<PipeWriter>> {
-    PIPE.get_or_init(|| START.get().and_then(start)).as_ref()
+fn tell<T>(what: impl FnOnce(&mut Registered) -> T) -> Option<T> {
+    let mut registered = watched()?.register.lock().ok()?;
+    Some(what(&mut registered))
 }
 
-fn start(start: &Start) -> Option<Mutex<PipeWriter>> {
-    let (reader, writer) = std::io::pipe().ok()?;
-    Command::new(&start.program)
+fn watched() -> Option<&'static Watched> {
+    WATCHED
+        .get_or_init(|| START.get().and_then(|start| self::start(start).ok()))
+        .as_ref()
+}
+
+fn start(start: &Start) -> io::Result<Watched> {
+    let (reader, life) = io::pipe()?;
+    let register = Register::new()?;
+    let watcher = Command::new(&start.program)
         .args(&start.arguments)
         .arg(LEFT)
         .arg(private_folder::mark())
@@ -294,39 +257,18 @@ fn start(start: &Start) -> Option<Mutex<PipeWriter>> {
         // If pitool runs inside a tool, its environment says of which call; the watcher is of none.
         .env_clear()
         .stdin(reader)
-        .stdout(Stdio::null())
+        .stdout(register.file()?)
         .stderr(Stdio::null())
         .current_dir("/")
         // Ctrl-C and the death of pitool's group must not reach it.
         .process_group(0)
-        .spawn()
-        .ok()?;
-    Some(Mutex::new(writer))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn case(records: &[(i32, u64)], live: &[i32], announced: &[u64]) {
-        let mut known = Known::default();
-        for &(group, call) in records {
-            known.follow(Record::read(Record { group, call }.bytes()));
-        }
-        assert_eq!(known.live.into_iter().collect::<Vec<_>>(), live);
-        assert_eq!(known.announced, announced);
-    }
-
-    #[test]
-    fn ended_groups_are_not_live() {
-        case(&[(5, 0), (7, 0), (-5, 0), (9, 0), (-7, 0)], &[9], &[]);
-    }
-
-    #[test]
-    fn starts_are_settled_one_by_one() {
-        case(&[(TO_COME, 1), (TO_COME, 1), (5, 1)], &[5], &[1]);
-        case(&[(TO_COME, 1), (TO_COME, 2), (FAILED, 1)], &[], &[2]);
-        case(&[(TO_COME, 1), (5, 1), (-5, 0)], &[], &[]);
-    }
+        .spawn()?;
+    Ok(Watched {
+        _life: life,
+        watcher: watcher.id().cast_signed(),
+        register: Mutex::new(Registered {
+            register,
+            groups: HashMap::new(),
+        }),
+    })
 }

@@ -6,6 +6,7 @@
 //! Building never recurses, so that no schema is too deep for it.
 
 use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Number, Value};
 
@@ -51,7 +52,7 @@ pub(crate) enum Node {
     /// `true` or `false`.
     Boolean(bool),
     /// A schema object.
-    Keywords(Box<Keywords>),
+    Keywords(Arc<Keywords>),
 }
 
 /// The keywords of a schema object that mean something; lists and members in source order.
@@ -513,7 +514,10 @@ impl<'a> Reader<'a> {
     fn read(&mut self, schema: &'a Value, base: Base) -> Result<Node, CompileError> {
         match schema {
             Value::Bool(accepts) => Ok(Node::Boolean(*accepts)),
-            Value::Object(written) => Ok(Node::Keywords(Box::new(self.keywords(written, base)?))),
+            Value::Object(written) => Ok(Node::Keywords(match only_type(written, base) {
+                Some(known) => plain_type(known),
+                None => Arc::new(self.keywords(written, base)?),
+            })),
             other => Err(CompileError::not_a_schema(other)),
         }
     }
@@ -533,10 +537,7 @@ impl<'a> Reader<'a> {
             }
         }
         self.read_context(&mut keywords, written, base)?;
-        keywords.is_only_type = keywords.types.is_some()
-            && written
-                .keys()
-                .all(|keyword| keyword == "type" || ANNOTATIONS.contains(&keyword.as_str()));
+        keywords.is_only_type = keywords.types.is_some() && says_at_most_type(written);
         Ok(keywords)
     }
 
@@ -692,6 +693,35 @@ impl<'a> Reader<'a> {
             .map(|(name, schema)| Ok((name.clone(), self.node(schema, base)?)))
             .collect()
     }
+}
+
+fn says_at_most_type(written: &Map<String, Value>) -> bool {
+    let mut keywords = written.keys();
+    keywords.all(|keyword| keyword == "type" || ANNOTATIONS.contains(&keyword.as_str()))
+}
+
+/// The type of a schema that says nothing but one, as most of all schemas do.
+fn only_type(written: &Map<String, Value>, base: Base) -> Option<Type> {
+    let known = Type::named(written.get("type")?.as_str()?)?;
+    (base == Base::ROOT && says_at_most_type(written)).then_some(known)
+}
+
+/// The one schema of that type alone, which all share: keywords take much room.
+fn plain_type(known: Type) -> Arc<Keywords> {
+    static SHARED: [OnceLock<Arc<Keywords>>; 7] = [const { OnceLock::new() }; 7];
+    let keywords = SHARED[known as usize].get_or_init(|| {
+        Arc::new(Keywords {
+            types: Some(Types {
+                names: vec![known.name().to_owned()],
+                known: vec![known],
+                is_single: true,
+            }),
+            is_only_type: true,
+            resource: Base::ROOT.0,
+            ..Keywords::default()
+        })
+    });
+    Arc::clone(keywords)
 }
 
 /// Reads a keyword that holds no schema; `false` if it is none of these.

@@ -39,6 +39,11 @@ const MAPS: [&str; 6] = [
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Base(pub(super) usize);
 
+impl Base {
+    /// The document's own.
+    pub(super) const ROOT: Self = Self(0);
+}
+
 /// What a reference leads to.
 #[derive(Clone, Copy)]
 pub(super) struct Target<'a> {
@@ -89,7 +94,7 @@ impl<'a> Identifiers<'a> {
 
     /// The base that holds at the document's root.
     pub(super) fn root_base(&self, document: &Value) -> Base {
-        self.base_of(document, Base(0))
+        self.base_of(document, Base::ROOT)
     }
 
     /// Finds what `reference` leads to from a schema whose base is `base`; `None` if it names nothing.

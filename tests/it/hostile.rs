@@ -623,16 +623,19 @@ fn tool_whose_group_was_never_named_ends_with_pitool() {
         .process_group(0)
         .spawn()
         .unwrap();
+    let mut hasher = DefaultHasher::new();
+    (id.as_bytes(), name.as_bytes()).hash(&mut hasher);
+    // The register: one slot, in which a start is announced.
+    let announcement = (1_u128 << 64) | u128::from(hasher.finish());
+    let mut register = tempfile::tempfile().unwrap();
+    register.write_all(&announcement.to_ne_bytes()).unwrap();
     let mut watcher = Command::new(env!("CARGO_BIN_EXE_pitool"))
         .arg("--watch-tools")
         .stdin(Stdio::piped())
+        .stdout(register)
         .spawn()
         .unwrap();
-    let mut hasher = DefaultHasher::new();
-    (id.as_bytes(), name.as_bytes()).hash(&mut hasher);
-    let announcement = [&0_i32.to_ne_bytes()[..], &hasher.finish().to_ne_bytes()].concat();
-    let mut pipe = watcher.stdin.take().unwrap();
-    pipe.write_all(&announcement).unwrap();
+    let pipe = watcher.stdin.take().unwrap();
     assert_eq!(tool.try_wait().unwrap(), None);
     drop(pipe);
     assert_eq!(tool.wait().unwrap().signal(), Some(Signal::KILL.as_raw()));
