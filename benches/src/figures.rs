@@ -455,7 +455,7 @@ fn events(bench: &Bench) -> anyhow::Result<Figure> {
                 .reading(&message),
         ],
     )?;
-    let events = std::fs::read(&file)?.split(|byte| *byte == b'\n').count() - 1;
+    let events = inputs::count_lines(&file)?;
     let more = with.median().as_secs_f64() - without.median().as_secs_f64();
     Ok(Figure {
         name: "events",

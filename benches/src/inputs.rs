@@ -81,6 +81,16 @@ fn lines(path: &Path) -> anyhow::Result<impl Iterator<Item = std::io::Result<Str
     Ok(BufReader::new(file).lines())
 }
 
+/// How many lines a file has.
+pub(crate) fn count_lines(path: &Path) -> anyhow::Result<usize> {
+    let mut count = 0;
+    for line in lines(path)? {
+        line?;
+        count += 1;
+    }
+    Ok(count)
+}
+
 /// A folder with nothing in it.
 fn fresh(folder: &Path) -> anyhow::Result<PathBuf> {
     let _ = fs::remove_dir_all(folder);
@@ -128,13 +138,16 @@ pub(crate) fn message(
     arguments: &Value,
     calls: usize,
 ) -> anyhow::Result<PathBuf> {
-    let calls: Vec<Value> = (0..calls)
-        .map(|number| {
-            json!({"type": "toolCall", "id": format!("call_{number}"), "name": tool, "arguments": arguments})
-        })
-        .collect();
-    let message = json!({"role": "assistant", "content": calls, "stopReason": "toolUse"});
-    fs::write(path, format!("{message}\n"))
-        .with_context(|| format!("cannot write {}", path.display()))?;
+    // Written call by call: what this process has in memory counts in what it starts, until that has become another program.
+    let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+    let mut file = BufWriter::new(file);
+    write!(file, "{{\"role\":\"assistant\",\"content\":[")?;
+    for number in 0..calls {
+        let comma = if number == 0 { "" } else { "," };
+        let call = json!({"type": "toolCall", "id": format!("call_{number}"), "name": tool, "arguments": arguments});
+        write!(file, "{comma}{call}")?;
+    }
+    writeln!(file, "],\"stopReason\":\"toolUse\"}}")?;
+    file.flush()?;
     Ok(path.to_owned())
 }
