@@ -95,7 +95,11 @@ impl Conversation {
         };
         let mut elements = Vec::new();
         let mut element_lines = Vec::new();
-        for (line, message) in lines.into_iter().zip(messages) {
+        for (index, (line, message)) in lines.into_iter().zip(messages).enumerate() {
+            if !message.is_object() {
+                let text = not_a_message(&message, Some(format));
+                return Err(error(line, format!("message {}: {text}", index + 1)));
+            }
             let unwrapped = format
                 .wire()
                 .unwrap(message)

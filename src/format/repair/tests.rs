@@ -255,6 +255,12 @@ fn what_cannot_be_read_is_an_error_with_its_line() {
         error.to_string(),
         "line 1: expected a message of a known format, got an object with foo"
     );
+    let error =
+        Conversation::read(&b"[{\"role\":\"user\",\"content\":\"x\"},null]"[..], None).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "line 1: message 2: expected a message in the pi format, got null"
+    );
 }
 
 /// One step of a random transcript: calls with these ids, a result with this id, or a message of the user.

