@@ -23,7 +23,7 @@ pub(crate) struct Args {
     #[arg(long = "for", value_name = "FORMAT", default_value = "pi")]
     format: Format,
 
-    /// Make OpenAI strict schemas where the schema allows it
+    /// Make strict schemas for OpenAI or Anthropic where the schema allows it
     #[arg(long)]
     strict: bool,
 
@@ -33,10 +33,13 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<Exit> {
-    let is_openai = matches!(args.format, Format::Openai | Format::OpenaiResponses);
-    if args.strict && !is_openai {
+    let can_be_strict = matches!(
+        args.format,
+        Format::Anthropic | Format::Openai | Format::OpenaiResponses
+    );
+    if args.strict && !can_be_strict {
         anyhow::bail!(
-            "--strict is for openai and openai-responses, not for {}",
+            "--strict is for anthropic, openai and openai-responses, not for {}",
             args.format
         );
     }

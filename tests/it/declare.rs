@@ -96,13 +96,13 @@ fn strict_says_where_it_is_not_possible() {
 }
 
 #[test]
-fn strict_is_for_openai_only() {
+fn strict_is_for_apis_that_can_be_strict() {
     let done = Test::new(["declare", "--for", "gemini", "--strict"])
         .run()
         .code(2);
     assert_eq!(
         done.stderr,
-        "pitool: --strict is for openai and openai-responses, not for gemini\n"
+        "pitool: --strict is for anthropic, openai and openai-responses, not for gemini\n"
     );
 }
 

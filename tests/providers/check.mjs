@@ -96,7 +96,7 @@ for (const file of readdirSync(join(goldens, "mcp")).sort()) {
 for (const folder of [toolsFolder, join(project, "tools.d")]) {
   for (const [format, type] of Object.entries(tools)) {
     for (const strict of [[], ["--strict"]]) {
-      if (strict.length && !format.startsWith("openai")) continue;
+      if (strict.length && !format.startsWith("openai") && format !== "anthropic") continue;
       const printed = run(["declare", "--tools", folder, "--for", format, ...strict], "");
       literal(type, JSON.parse(printed), `${folder}: declare --for ${format} ${strict}`);
     }

@@ -9,6 +9,7 @@ mod modern;
 mod names;
 mod root;
 mod strict;
+mod strict_anthropic;
 mod walk;
 
 use std::sync::Arc;
@@ -19,6 +20,8 @@ use serde_json::{Map, Value, json};
 use crate::json;
 use crate::tool::Tool;
 
+use self::strict::Reason;
+use self::strict_anthropic::Budget;
 use super::Format;
 use super::pi::to_value;
 
@@ -48,7 +51,7 @@ pub enum Severity {
     Note,
 }
 
-/// Whether OpenAI shall be held to the schemas.
+/// Whether a model shall be held to the schemas, by an API that can do so (OpenAI's and Anthropic's).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Strictness {
     /// Only for tools whose `constrainedSampling` asks for it.
@@ -70,12 +73,13 @@ pub struct Declared {
 /// Declares tools for an API, in their order.
 pub fn declare(tools: &[Arc<Tool>], format: Format, strictness: Strictness) -> Declared {
     let mut findings = Vec::new();
+    let mut budget = Budget::default();
     let declared: Vec<Value> = tools
         .iter()
         .map(|tool| {
             let mut report = Report::new(tool.name());
             names::check(&mut report, format);
-            let declared = declare_one(tool, format, strictness, &mut report);
+            let declared = declare_one(tool, format, strictness, &mut budget, &mut report);
             findings.extend(report.findings);
             declared
         })
@@ -110,6 +114,25 @@ impl Report {
         self.add(Severity::Note, rule, path, message.into());
     }
 
+    /// What a strict schema does not say.
+    fn left_out(&mut self, reasons: Vec<Reason>) {
+        for reason in reasons {
+            self.note("strict-keyword", &reason.path, reason.message);
+        }
+    }
+
+    /// Why there is no strict schema.
+    fn not_strict(&mut self, sampling: Sampling, reasons: Vec<Reason>) {
+        let severity = if sampling == Sampling::RequireStrict {
+            Severity::Error
+        } else {
+            Severity::Note
+        };
+        for reason in reasons {
+            self.add(severity, "not-strict", &reason.path, reason.message);
+        }
+    }
+
     fn add(&mut self, severity: Severity, rule: &'static str, path: &str, message: String) {
         let finding = Finding {
             tool: self.tool.clone(),
@@ -125,13 +148,19 @@ impl Report {
     }
 }
 
-fn declare_one(tool: &Tool, format: Format, strictness: Strictness, report: &mut Report) -> Value {
+fn declare_one(
+    tool: &Tool,
+    format: Format,
+    strictness: Strictness,
+    budget: &mut Budget,
+    report: &mut Report,
+) -> Value {
     match format {
         Format::Pi => to_value(&tool.declaration),
         Format::Anthropic => {
             let schema = root::without_unions(modern_parameters(tool, report), report);
             names::check_properties(&schema, report);
-            declaration(tool, "input_schema", schema)
+            anthropic_tool(tool, schema, strictness, budget, report)
         }
         Format::Openai => {
             let (parameters, is_strict) = openai_parameters(tool, strictness, report);
@@ -167,6 +196,32 @@ fn declaration(tool: &Tool, schema_key: &str, schema: Value) -> Value {
     declared.insert("description".to_owned(), description.into());
     declared.insert(schema_key.to_owned(), schema);
     Value::Object(declared)
+}
+
+/// The tool for Anthropic, strict if that is wanted and possible.
+fn anthropic_tool(
+    tool: &Tool,
+    schema: Value,
+    strictness: Strictness,
+    budget: &mut Budget,
+    report: &mut Report,
+) -> Value {
+    let sampling = sampling(tool);
+    if !sampling.wants_strict(strictness) {
+        return declaration(tool, "input_schema", schema);
+    }
+    match strict_anthropic::strict(&schema, budget) {
+        Ok((schema, left_out)) => {
+            report.left_out(left_out);
+            let mut declared = declaration(tool, "input_schema", schema);
+            declared["strict"] = true.into();
+            declared
+        }
+        Err(reasons) => {
+            report.not_strict(sampling, reasons);
+            declaration(tool, "input_schema", schema)
+        }
+    }
 }
 
 /// The tool as MCP's `tools/list` shows it.
@@ -211,6 +266,16 @@ enum Sampling {
     Grammar,
 }
 
+impl Sampling {
+    fn wants_strict(self, strictness: Strictness) -> bool {
+        match self {
+            Self::Never => false,
+            Self::PreferStrict | Self::RequireStrict => true,
+            Self::Unsaid | Self::Grammar => strictness == Strictness::WherePossible,
+        }
+    }
+}
+
 fn sampling(tool: &Tool) -> Sampling {
     let config = tool.declaration.constrained_sampling.as_ref();
     let field = |key| config.and_then(|config| config.get(key)?.as_str());
@@ -230,34 +295,18 @@ fn openai_parameters(tool: &Tool, strictness: Strictness, report: &mut Report) -
         let message = "a grammar is for tools that take free text; declared as a function";
         report.note("constrained-sampling", "", message);
     }
-    let wants_strict = match sampling {
-        Sampling::Never => false,
-        Sampling::PreferStrict | Sampling::RequireStrict => true,
-        Sampling::Unsaid | Sampling::Grammar => strictness == Strictness::WherePossible,
-    };
     let schema = root::without_unions(modern_parameters(tool, report), report);
-    if wants_strict {
+    if sampling.wants_strict(strictness) {
         match strict::strict(
             &schema,
             tool.coerce,
             root::reach(&tool.declaration.parameters),
         ) {
             Ok((schema, left_out)) => {
-                for reason in left_out {
-                    report.note("strict-keyword", &reason.path, reason.message);
-                }
+                report.left_out(left_out);
                 return (schema, true);
             }
-            Err(reasons) => {
-                for reason in reasons {
-                    let severity = if sampling == Sampling::RequireStrict {
-                        Severity::Error
-                    } else {
-                        Severity::Note
-                    };
-                    report.add(severity, "not-strict", &reason.path, reason.message);
-                }
-            }
+            Err(reasons) => report.not_strict(sampling, reasons),
         }
     }
     (root::with_properties(schema), false)

@@ -254,29 +254,13 @@ impl Conversion<'_> {
         if keywords.contains_key("type") || keywords.contains_key("anyOf") {
             return;
         }
-        let mut types: Vec<&str> = Vec::new();
-        let choices = keywords.get("enum").and_then(Value::as_array);
-        for choice in choices.into_iter().flatten().chain(keywords.get("const")) {
-            let name = type_of(choice);
-            if !types.contains(&name) {
-                types.push(name);
-            }
-        }
-        if types.is_empty() && keywords.contains_key("properties") {
-            types.push("object");
-        }
-        match types.as_slice() {
-            [] => self.refuse(
+        match choice_types(keywords) {
+            Value::Null => self.refuse(
                 path,
                 "strict schemas have to say a type; this takes anything",
             ),
-            [one] => {
-                let one = Value::from(*one);
-                keywords.insert("type".to_owned(), one);
-            }
-            several => {
-                let several = Value::from(several.to_vec());
-                keywords.insert("type".to_owned(), several);
+            types => {
+                keywords.insert("type".to_owned(), types);
             }
         }
     }
@@ -355,6 +339,26 @@ impl Conversion<'_> {
             );
             self.refuse("", message);
         }
+    }
+}
+
+/// The type that choices or properties say where `type` does not; null if nothing says it.
+pub(super) fn choice_types(keywords: &Map<String, Value>) -> Value {
+    let mut types: Vec<&str> = Vec::new();
+    let choices = keywords.get("enum").and_then(Value::as_array);
+    for choice in choices.into_iter().flatten().chain(keywords.get("const")) {
+        let name = type_of(choice);
+        if !types.contains(&name) {
+            types.push(name);
+        }
+    }
+    if types.is_empty() && keywords.contains_key("properties") {
+        types.push("object");
+    }
+    match types.as_slice() {
+        [] => Value::Null,
+        [one] => (*one).into(),
+        several => several.to_vec().into(),
     }
 }
 

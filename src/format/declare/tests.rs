@@ -64,6 +64,128 @@ fn not_strict_case(parameters: Value, findings: &[&str]) {
     assert_eq!(found(&declared), findings);
 }
 
+/// The schema of a strict tool for Anthropic, or none if it is not strict, and the findings.
+#[track_caller]
+fn anthropic_case(parameters: Value, schema: Option<&Value>, findings: &[&str]) {
+    let tools = [tool("echo", parameters)];
+    let declared = declare(&tools, Format::Anthropic, Strictness::WherePossible);
+    let strict = declared.tools[0].get("strict");
+    assert_eq!(
+        strict,
+        schema.map(|_| &json!(true)),
+        "{:?}",
+        declared.findings
+    );
+    if let Some(schema) = schema {
+        assert_eq!(
+            declared.tools[0]["input_schema"].to_string(),
+            schema.to_string()
+        );
+    }
+    assert_eq!(found(&declared), findings);
+}
+
+#[test]
+fn anthropic_closes_objects_and_keeps_what_is_optional() {
+    anthropic_case(
+        json!({"type": "object", "title": "T", "properties": {
+            "a": {"type": "string", "format": "email", "pattern": "^a+$"},
+            "b": {"enum": ["x", 1]},
+            "c": {"oneOf": [{"type": "object", "properties": {"d": {"type": "null"}}}, {"$ref": "#/$defs/e"}]},
+        }, "required": ["a"], "$defs": {"e": {"type": "array", "items": {"type": "integer"}, "minItems": 1}}}),
+        Some(&json!({"type": "object", "title": "T", "properties": {
+            "a": {"type": "string", "format": "email", "pattern": "^a+$"},
+            "b": {"enum": ["x", 1], "type": ["string", "integer"]},
+            "c": {"anyOf": [{"type": "object", "properties": {"d": {"type": "null"}}, "additionalProperties": false},
+                {"$ref": "#/$defs/e"}]},
+        }, "required": ["a"], "$defs": {"e": {"type": "array", "items": {"type": "integer"}, "minItems": 1}},
+            "additionalProperties": false})),
+        &[],
+    );
+}
+
+#[test]
+fn anthropic_leaves_out_what_only_narrows() {
+    let property = |schema: Value| json!({"type": "object", "properties": {"a": schema}, "additionalProperties": false});
+    anthropic_case(
+        property(
+            json!({"type": "string", "minLength": 1, "pattern": "\\bword", "format": "color"}),
+        ),
+        Some(&property(json!({"type": "string"}))),
+        &[
+            "/properties/a/minLength strict-keyword",
+            "/properties/a/pattern strict-keyword",
+            "/properties/a/format strict-keyword",
+        ],
+    );
+    anthropic_case(
+        property(
+            json!({"type": "array", "items": {"type": "number", "minimum": 1}, "minItems": 2}),
+        ),
+        Some(&property(
+            json!({"type": "array", "items": {"type": "number"}}),
+        )),
+        &[
+            "/properties/a/minItems strict-keyword",
+            "/properties/a/items/minimum strict-keyword",
+        ],
+    );
+}
+
+#[test]
+fn anthropic_is_not_strict_where_the_schema_would_say_something_else() {
+    let property = |schema: Value| json!({"type": "object", "properties": {"a": schema}});
+    for (schema, place) in [
+        (json!({}), "/properties/a not-strict"),
+        (json!(true), "/properties/a not-strict"),
+        (
+            json!({"type": "array", "enum": [[1]]}),
+            "/properties/a/enum not-strict",
+        ),
+        (
+            json!({"type": "string", "not": {"const": "x"}}),
+            "/properties/a/not not-strict",
+        ),
+        (
+            json!({"type": "object", "additionalProperties": {"type": "string"}}),
+            "/properties/a/additionalProperties not-strict",
+        ),
+        (
+            json!({"allOf": [{"type": "string"}, {"type": "string"}], "type": "string"}),
+            "/properties/a/allOf not-strict",
+        ),
+        (json!({"$ref": "other.json"}), "not-strict"),
+        (json!({"$ref": "#"}), "not-strict"),
+    ] {
+        anthropic_case(property(schema), None, &[place]);
+    }
+    let mut tree = property(json!({"$ref": "#/$defs/t"}));
+    tree["$defs"] = json!({"t": {"type": "object", "properties": {"next": {"$ref": "#/$defs/t"}}}});
+    anthropic_case(tree, None, &["not-strict"]);
+}
+
+#[test]
+fn an_anthropic_request_takes_only_so_many_strict_tools() {
+    let strict = |tools: &[Arc<Tool>]| {
+        let declared = declare(tools, Format::Anthropic, Strictness::WherePossible);
+        let tools = declared.tools.as_array().unwrap().clone();
+        (
+            tools.iter().filter(|tool| tool["strict"] == true).count(),
+            declared.findings.len(),
+        )
+    };
+    let plain: Vec<_> = (0..22)
+        .map(|n| tool(&format!("t{n}"), text_property()))
+        .collect();
+    assert_eq!(strict(&plain), (20, 2));
+    let optional = json!({"type": "object", "properties": (0..10).map(|n| (n.to_string(), json!({"type": "string"})))
+        .collect::<Map<_, _>>()});
+    let many: Vec<_> = (0..3)
+        .map(|n| tool(&format!("t{n}"), optional.clone()))
+        .collect();
+    assert_eq!(strict(&many), (2, 1));
+}
+
 fn text_property() -> Value {
     json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]})
 }
