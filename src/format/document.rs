@@ -236,14 +236,14 @@ impl Document {
     /// [`Keep::Documents`].
     pub fn answered(mut self, results: &[Vec<ToolResultMessage>]) -> Vec<Value> {
         if let Body::Session { session, entries } = &mut self.body {
-            for (turn, (messages, answered)) in self
-                .turns
-                .iter()
-                .zip(results.iter().zip(&self.answered))
-                .rev()
+            let mut insertions = Vec::new();
+            for (turn, (messages, answered)) in
+                self.turns.iter().zip(results.iter().zip(&self.answered))
             {
-                answer_in_session(session, entries, turn, messages, answered);
+                let inserted = answer_in_session(session, entries, turn, messages, answered);
+                insertions.push(inserted);
             }
+            session.insert(insertions);
             return std::mem::take(session).into_values();
         }
         let mut dropped = Vec::new();
@@ -290,14 +290,15 @@ fn woven(
     }
 }
 
-/// Replaces the results of calls that ran again, and puts the others behind what the turn has already.
+/// Replaces the results of calls that ran again; the others go behind what the turn has already, the entry that comes
+/// with them.
 fn answer_in_session(
     session: &mut Session,
     entries: &[usize],
     turn: &Turn,
     messages: &[ToolResultMessage],
     answered: &[Vec<FoundResult>],
-) {
+) -> (usize, Vec<Value>) {
     let units = turn.format.wire().answer(turn, &replies(messages)).units;
     let mut added = Vec::new();
     for (origin, unit) in turn.origins.iter().zip(units) {
@@ -315,5 +316,5 @@ fn answer_in_session(
         .map(|found| found.place.element)
         .max();
     let after = last_result.unwrap_or(turn.elements.end - 1);
-    session.insert(entries[after], added);
+    (entries[after], added)
 }

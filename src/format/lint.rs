@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use super::conversation::Conversation;
 use super::stop_reason::keeps_calls_from_running;
-use super::thread::{self, FoundResult, Thread, ThreadCall, ThreadTurn};
-use super::turn::{Arguments, Ids};
+use super::thread::{self, FoundResult, Place, Thread, ThreadCall, ThreadTurn};
+use super::turn::Arguments;
 
 /// Something that is wrong with a transcript.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -181,21 +181,25 @@ impl Lint<'_> {
     }
 
     fn orphans(&mut self, thread: &Thread) {
-        for place in &thread.orphans {
-            let value = &self.conversation.elements[place.element].value;
+        let of_one_element = |one: &Place, other: &Place| one.element == other.element;
+        for places in thread.orphans.chunk_by(of_one_element) {
+            let element = places[0].element;
+            let value = &self.conversation.elements[element].value;
             let entry = self.conversation.format.wire().read(value);
-            let id = entry.results[place.index].id.text();
-            let message = match &id {
-                Some(id) => format!("the result for {id:?} has no call before it"),
-                None => "a result without an id has no call before it".to_owned(),
-            };
-            let fault = Fault {
-                place: self.conversation.place(place.element),
-                rule: "orphan-result",
-                call_id: id,
-                message,
-            };
-            self.found.push((place.element, fault));
+            for place in places {
+                let id = entry.results[place.index].id.text();
+                let message = match &id {
+                    Some(id) => format!("the result for {id:?} has no call before it"),
+                    None => "a result without an id has no call before it".to_owned(),
+                };
+                let fault = Fault {
+                    place: self.conversation.place(element),
+                    rule: "orphan-result",
+                    call_id: id,
+                    message,
+                };
+                self.found.push((element, fault));
+            }
         }
     }
 }
@@ -210,12 +214,4 @@ pub(super) fn shown(call: &ThreadCall) -> String {
         "call {:?} of {:?}",
         call.decoded.call.id, call.decoded.call.name
     )
-}
-
-/// An id that is not in use, close to the one that is.
-pub(super) fn another_id(id: &str, ids: &mut Ids) -> String {
-    (2..=usize::MAX)
-        .map(|number| format!("{id}_{number}"))
-        .find(|id| ids.take(id))
-        .expect("numbers do not run out")
 }

@@ -3,7 +3,7 @@
 //! Source: pi's `docs/session-format.md` (`@earendil-works/pi-coding-agent` 1.6.0). Of the branch, everything since
 //! the latest compaction counts: that is what the model still sees. Older calls are not run again.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -133,25 +133,36 @@ impl Session {
         text_at(&self.entries[entry].1, "type").unwrap_or_default()
     }
 
-    /// Puts messages behind the entry at `after` of the current branch; what came next there follows the last of them.
-    pub(super) fn insert(&mut self, after: usize, messages: Vec<Value>) {
-        let next = self.next_on_branch(after);
-        let (line, entry) = &self.entries[after];
-        let (line, timestamp) = (*line, entry.get("timestamp").cloned());
-        let mut last = text_at(entry, "id").map(str::to_owned);
-        let mut added = Vec::new();
-        for message in messages {
-            let id = last.as_ref().map(|_| self.free_id(&added));
-            let entry = new_entry(id.as_deref(), last.as_deref(), timestamp.as_ref(), message);
-            added.push((line, entry));
-            last = id;
+    /// Puts messages behind entries of the current branch, each `(entry, messages)`; what came next there follows the
+    /// last of them.
+    pub(super) fn insert(&mut self, insertions: Vec<(usize, Vec<Value>)>) {
+        let branch = self.branch();
+        let next_of: HashMap<usize, usize> =
+            branch.windows(2).map(|pair| (pair[0], pair[1])).collect();
+        let mut ids = FreeIds::of(&self.entries);
+        let mut behind: HashMap<usize, Vec<(usize, Value)>> = HashMap::new();
+        for (after, messages) in insertions.into_iter().rev() {
+            let (line, entry) = &self.entries[after];
+            let (line, timestamp) = (*line, entry.get("timestamp").cloned());
+            let mut last = text_at(entry, "id").map(str::to_owned);
+            let added = behind.entry(after).or_default();
+            for message in messages {
+                let id = last.as_ref().map(|_| ids.next());
+                let entry = new_entry(id.as_deref(), last.as_deref(), timestamp.as_ref(), message);
+                added.push((line, entry));
+                last = id;
+            }
+            if let (Some(next), Some(last)) = (next_of.get(&after), last) {
+                self.entries[*next].1["parentId"] = last.into();
+            }
         }
-        if let (Some(next), Some(last)) = (next, last) {
-            self.entries[next].1["parentId"] = last.into();
-        }
-        let behind = self.entries.split_off(after + 1);
-        self.entries.extend(added);
-        self.entries.extend(behind);
+        let entries = std::mem::take(&mut self.entries).into_iter().enumerate();
+        self.entries = entries
+            .flat_map(|(at, entry)| {
+                let added = behind.remove(&at).unwrap_or_default();
+                std::iter::once(entry).chain(added)
+            })
+            .collect();
     }
 
     /// Replaces the message of an entry.
@@ -167,18 +178,26 @@ impl Session {
         }
     }
 
-    /// Takes an entry out of the tree: what follows it follows its parent. Its place stays, so that the positions of
-    /// the others do; [`Session::into_values`] leaves it out.
-    pub(super) fn take_out(&mut self, entry: usize) {
-        let taken = self.entries[entry].1.take();
-        let Some(id) = text_at(&taken, "id") else {
-            return;
-        };
-        let parent = taken.get("parentId").cloned().unwrap_or_default();
-        for (_, other) in &mut self.entries {
-            if text_at(other, "parentId") == Some(id) {
-                other["parentId"] = parent.clone();
+    /// Takes entries out of the tree; what followed one follows what it followed. Their places stay, so that others
+    /// keep theirs.
+    pub(super) fn take_out(&mut self, taken: impl IntoIterator<Item = usize>) {
+        let mut parents: HashMap<String, Value> = HashMap::new();
+        for entry in taken {
+            let taken = self.entries[entry].1.take();
+            if let Some(id) = text_at(&taken, "id") {
+                let parent = taken.get("parentId").cloned().unwrap_or_default();
+                parents.insert(id.to_owned(), parent);
             }
+        }
+        let parent_of = |parent: &Value| parents.get(parent.as_str()?);
+        for (_, entry) in &mut self.entries {
+            let Some(parent) = entry.get("parentId").and_then(parent_of) else {
+                continue;
+            };
+            // As many steps as there are entries at most, should they follow each other in a circle.
+            let further = std::iter::successors(Some(parent), |parent| parent_of(parent));
+            let kept = further.take(parents.len()).last().unwrap_or(parent).clone();
+            entry["parentId"] = kept;
         }
     }
 
@@ -187,24 +206,31 @@ impl Session {
         let values = self.entries.into_iter().map(|(_, entry)| entry);
         values.filter(|entry| !entry.is_null()).collect()
     }
+}
 
-    fn next_on_branch(&self, entry: usize) -> Option<usize> {
-        let branch = self.branch();
-        let at = branch.iter().position(|&other| other == entry)?;
-        branch.get(at + 1).copied()
+/// Ids that no entry has.
+struct FreeIds {
+    used: HashSet<String>,
+    number: usize,
+}
+
+impl FreeIds {
+    fn of(entries: &[(usize, Value)]) -> Self {
+        let ids = entries.iter().filter_map(|(_, entry)| text_at(entry, "id"));
+        Self {
+            used: ids.map(str::to_owned).collect(),
+            number: entries.len(),
+        }
     }
 
-    fn free_id(&self, added: &[(usize, Value)]) -> String {
-        let used = |id: &str| {
-            self.entries
-                .iter()
-                .chain(added)
-                .any(|(_, entry)| text_at(entry, "id") == Some(id))
-        };
-        (self.entries.len() + added.len()..=usize::MAX)
-            .map(|number| format!("{number:08x}"))
-            .find(|id| !used(id))
-            .expect("numbers do not run out")
+    fn next(&mut self) -> String {
+        loop {
+            let id = format!("{:08x}", self.number);
+            self.number += 1;
+            if !self.used.contains(&id) {
+                return id;
+            }
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! makes up anew in each turn (`call_1`) pair as they were meant. Without ids, results follow the order of the calls
 //! of their tool.
 
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
 use super::Format;
@@ -68,16 +69,18 @@ pub(super) fn read(format: Format, elements: &[Element], policy: Arguments) -> T
         turns: Vec::new(),
         orphans: Vec::new(),
     };
+    let mut calls = Calls::default();
     let mut at = 0;
     while at < entries.len() {
         let end = turn_end(&entries, at, wire.groups());
         if entries[at].author == Author::Model {
             let turn = read_turn(format, policy, &entries, elements, at..end, &mut ids);
+            calls.add(thread.turns.len(), &turn.calls);
             thread.turns.push(turn);
         }
         for (element, entry) in entries.iter().enumerate().take(end).skip(at) {
             for (index, result) in entry.results.iter().enumerate() {
-                thread.pair(result, Place { element, index });
+                thread.pair(result, Place { element, index }, &mut calls);
             }
         }
         at = end;
@@ -145,29 +148,93 @@ fn read_turn(
 }
 
 impl Thread {
-    fn pair(&mut self, result: &RawResult<'_>, place: Place) {
-        let found = FoundResult {
-            place,
-            is_error: result.is_error,
-        };
-        let open = self
-            .turns
-            .iter_mut()
-            .rev()
-            .find_map(|turn| turn.calls.iter_mut().find(|call| call.awaits(result)));
-        if let Some(call) = open {
-            call.results.push(found);
+    /// A result goes to the latest turn with a call that waits for it, there to the first such call; else it is a
+    /// further one of the latest call with its id.
+    fn pair(&mut self, result: &RawResult<'_>, place: Place, calls: &mut Calls) {
+        let Some(alike) = calls.alike(result) else {
+            self.orphans.push(place);
             return;
-        }
-        let answered = self
-            .turns
-            .iter_mut()
-            .rev()
-            .find_map(|turn| turn.calls.iter_mut().find(|call| call.has_id_of(result)));
-        match answered {
-            Some(call) => call.results.push(found),
+        };
+        let open = alike.first_open(&self.turns);
+        match open.or(alike
+            .first_of_latest
+            .filter(|_| result.id != WireId::Optional))
+        {
+            Some((turn, call)) => self.turns[turn].calls[call].results.push(FoundResult {
+                place,
+                is_error: result.is_error,
+            }),
             None => self.orphans.push(place),
         }
+    }
+}
+
+/// The calls so far by what results name, so that a long transcript is not searched for each of its results.
+#[derive(Default)]
+struct Calls {
+    by_id: HashMap<String, Alike>,
+    /// Those without an id, which formats without ids pair by name.
+    by_name: HashMap<String, Alike>,
+}
+
+/// Calls of one id or name, by turn and position.
+#[derive(Default)]
+struct Alike {
+    /// Those that may still wait, turn by turn.
+    open: Vec<(usize, VecDeque<usize>)>,
+    first_of_latest: Option<(usize, usize)>,
+}
+
+impl Calls {
+    fn add(&mut self, turn: usize, calls: &[ThreadCall]) {
+        for (position, call) in calls.iter().enumerate() {
+            let alike = self.by_id.entry(call.own_id()).or_default();
+            alike.add(turn, position);
+            if call.decoded.origin.id.is_none() {
+                let name = call.decoded.call.name.clone();
+                self.by_name.entry(name).or_default().add(turn, position);
+            }
+        }
+    }
+
+    /// Ids are compared as the texts that calls go by: a writer may have turned a number into one.
+    fn alike(&mut self, result: &RawResult<'_>) -> Option<&mut Alike> {
+        match result.id {
+            WireId::Given(_) => self.by_id.get_mut(&result.id.text()?),
+            WireId::Missing => None,
+            WireId::Optional => self.by_name.get_mut(result.name?),
+        }
+    }
+}
+
+impl Alike {
+    fn add(&mut self, turn: usize, position: usize) {
+        match self.open.last_mut() {
+            Some((latest, positions)) if *latest == turn => positions.push_back(position),
+            _ => self.open.push((turn, VecDeque::from([position]))),
+        }
+        match self.first_of_latest {
+            Some((latest, _)) if latest == turn => {}
+            _ => self.first_of_latest = Some((turn, position)),
+        }
+    }
+
+    /// The first call of the latest turn that has one without a result. An answered call never waits again, so each
+    /// is passed over once.
+    fn first_open(&mut self, turns: &[ThreadTurn]) -> Option<(usize, usize)> {
+        while let Some((turn, positions)) = self.open.last_mut() {
+            let is_open = |position: &usize| turns[*turn].calls[*position].results.is_empty();
+            match positions.front() {
+                Some(position) if is_open(position) => return Some((*turn, *position)),
+                Some(_) => {
+                    positions.pop_front();
+                }
+                None => {
+                    self.open.pop();
+                }
+            }
+        }
+        None
     }
 }
 
@@ -182,24 +249,9 @@ impl ThreadCall {
         self.bad_arguments
     }
 
-    fn awaits(&self, result: &RawResult<'_>) -> bool {
-        let matches = match result.id {
-            WireId::Given(_) => self.has_id_of(result),
-            WireId::Missing => false,
-            WireId::Optional => {
-                self.decoded.origin.id.is_none()
-                    && result.name == Some(self.decoded.call.name.as_str())
-            }
-        };
-        matches && self.results.is_empty()
-    }
-
-    /// Ids are compared as the texts that calls go by: a writer may have turned a number into one.
-    fn has_id_of(&self, result: &RawResult<'_>) -> bool {
-        let own = match &self.decoded.origin.id {
-            Some(id) => WireId::Given(id).text(),
-            None => Some(self.decoded.call.id.clone()),
-        };
-        result.id.text().is_some_and(|id| Some(id) == own)
+    fn own_id(&self) -> String {
+        let given = self.decoded.origin.id.as_ref();
+        let given = given.and_then(|id| WireId::Given(id).text());
+        given.unwrap_or_else(|| self.decoded.call.id.clone())
     }
 }

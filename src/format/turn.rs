@@ -1,6 +1,6 @@
 //! The calls of one assistant message, and how calls on the wire become them.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use serde_json::{Map, Value};
@@ -68,27 +68,61 @@ impl Turn {
     }
 }
 
-/// The ids in use, so that made-up ones are free.
+/// The ids in use, so that made-up ones are free. Ids are never given back, which keeps the search for free ones short.
 #[derive(Debug, Default)]
-pub(super) struct Ids(HashSet<String>);
+pub(super) struct Ids {
+    used: HashSet<String>,
+    /// For a number that was looked at: the next one worth looking at.
+    next_number: HashMap<usize, usize>,
+    /// How many others of an id were made up.
+    others: HashMap<String, usize>,
+}
 
 impl Ids {
     pub(super) fn reserve(&mut self, id: WireId<'_>) {
-        self.0.extend(id.text());
+        self.used.extend(id.text());
     }
 
     /// Reserves an id; whether it was free.
     pub(super) fn take(&mut self, id: &str) -> bool {
-        self.0.insert(id.to_owned())
+        self.used.insert(id.to_owned())
+    }
+
+    /// Reserves `ID_2`, or the next number that is free.
+    pub(super) fn take_another(&mut self, id: &str) -> String {
+        let last = self.others.get(id).copied().unwrap_or(1);
+        let (number, other) = (last + 1..=usize::MAX)
+            .map(|number| (number, format!("{id}_{number}")))
+            .find(|(_, other)| !self.used.contains(other))
+            .expect("numbers do not run out");
+        self.others.insert(id.to_owned(), number);
+        self.used.insert(other.clone());
+        other
     }
 
     /// `call_N`, N the call's position from 1, or the next number that is free.
     fn make_up(&mut self, position: usize) -> String {
-        let id = (position + 1..=usize::MAX)
-            .map(|number| format!("call_{number}"))
-            .find(|id| !self.0.contains(id))
-            .expect("numbers do not run out");
-        self.0.insert(id.clone());
+        let mut looked_at = Vec::new();
+        let mut number = position + 1;
+        let id = loop {
+            if let Some(next) = self.next_number.get(&number) {
+                looked_at.push(number);
+                number = *next;
+                continue;
+            }
+            let id = format!("call_{number}");
+            if !self.used.contains(&id) {
+                break id;
+            }
+            looked_at.push(number);
+            number += 1;
+        };
+        looked_at.push(number);
+        let next = looked_at
+            .into_iter()
+            .map(|looked_at| (looked_at, number + 1));
+        self.next_number.extend(next);
+        self.used.insert(id.clone());
         id
     }
 }

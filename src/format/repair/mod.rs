@@ -12,7 +12,7 @@ use crate::message::{ToolResult, ToolResultMessage};
 
 use crate::format::answer::replies;
 use crate::format::conversation::{Body, Conversation};
-use crate::format::lint::{another_id, shown};
+use crate::format::lint::shown;
 use crate::format::session::Session;
 use crate::format::thread::{self, Place, Thread, ThreadTurn};
 use crate::format::turn::{Arguments, Ids, Turn};
@@ -83,7 +83,7 @@ fn rename(conversation: &mut Conversation, thread: &Thread, changes: &mut Vec<St
         let new = if is_first {
             id.to_owned()
         } else {
-            another_id(id, &mut ids)
+            ids.take_another(id)
         };
         changes.push(format!(
             "{}: {} got the id {new:?}",
@@ -202,12 +202,12 @@ impl Plan<'_> {
         let last = places
             .last()
             .map_or(turn.elements.end, |place| place.element + 1);
-        let uninterrupted =
-            (turn.elements.end..last.min(self.conversation.elements.len())).all(|element| {
-                let value = &self.conversation.elements[element].value;
-                !wire.read(value).results.is_empty() && wire.results_lead(value)
-            });
-        in_order && last <= next_turn && uninterrupted
+        let holds_results = |element: usize| {
+            let value = &self.conversation.elements[element].value;
+            !wire.read(value).results.is_empty() && wire.results_lead(value)
+        };
+        // Looked at last: results far behind would have every turn read all that is between.
+        in_order && last <= next_turn && (turn.elements.end..last).all(holds_results)
     }
 
     fn drop_repeated(&mut self, turn: &ThreadTurn) {
@@ -293,26 +293,20 @@ fn rebuild_session(
     for (&entry, element) in entries.iter().zip(&elements) {
         session.set_message(entry, element);
     }
-    for place in dropped {
-        session.take_out(entries[place.element]);
-    }
-    let mut insertions = Vec::new();
-    for turn in turns {
-        let mut messages = Vec::new();
-        for unit in turn.units {
-            messages.push(match unit {
-                Unit::New(message) => message,
-                Unit::Kept(place) => {
-                    session.take_out(entries[place.element]);
-                    elements[place.element].take()
-                }
-            });
-        }
-        insertions.push((entries[turn.after], messages));
-    }
-    for (after, messages) in insertions.into_iter().rev() {
-        session.insert(after, messages);
-    }
+    let kept = turns.iter().flat_map(|turn| &turn.units);
+    let moved = kept.filter_map(|unit| match unit {
+        Unit::Kept(place) => Some(place),
+        Unit::New(_) => None,
+    });
+    session.take_out(moved.chain(dropped).map(|place| entries[place.element]));
+    let insertions = turns.into_iter().map(|turn| {
+        let messages = turn.units.into_iter().map(|unit| match unit {
+            Unit::New(message) => message,
+            Unit::Kept(place) => elements[place.element].take(),
+        });
+        (entries[turn.after], messages.collect())
+    });
+    session.insert(insertions.collect());
     session.into_values()
 }
 

@@ -343,3 +343,66 @@ proptest! {
         }
     }
 }
+
+/// So many turns, each with a message behind it: each would be searched for each result, were calls not found by their
+/// ids.
+fn many(
+    turns: usize,
+    call: impl Fn(usize) -> Value,
+    result: impl Fn(usize) -> Value,
+) -> Vec<Value> {
+    let turn = |n| {
+        let mut asks = asks(&[]);
+        asks["content"] = json!([call(n)]);
+        [asks, result(n)]
+    };
+    (0..turns).flat_map(turn).collect()
+}
+
+fn answers_to(id: &str) -> Value {
+    json!({"role": "toolResult", "toolCallId": id, "toolName": "echo", "content": [], "isError": false})
+}
+
+#[test]
+fn a_huge_transcript_of_orphans_is_linear() {
+    let messages = many(
+        100_000,
+        |n| call(&format!("c{n}")),
+        |n| answers_to(&format!("other{n}")),
+    );
+    let conversation = read(&Value::from(messages).to_string(), None);
+    assert_eq!(lint(&conversation).len(), 200_000);
+    let repair = repair(conversation, 7);
+    assert_eq!(repair.changes.len(), 200_000);
+    assert_eq!(repair.values[0].as_array().unwrap().len(), 200_000);
+}
+
+#[test]
+fn a_huge_transcript_of_one_id_or_none_is_linear() {
+    for id in ["same", ""] {
+        let messages = many(20_000, |_| call(id), |_| answers_to(id));
+        let conversation = read(&Value::from(messages).to_string(), None);
+        let repair = repair(conversation, 7);
+        let again = read(&repair.values[0].to_string(), None);
+        assert_eq!(rules(&again), [""; 0], "{id:?}");
+    }
+}
+
+#[test]
+fn a_huge_session_is_linear() {
+    let mut lines = json!({"type": "session", "version": 3, "id": "s"}).to_string();
+    let messages = many(
+        20_000,
+        |n| call(&format!("c{n}")),
+        |n| answers_to(&format!("other{n}")),
+    );
+    for (n, message) in messages.into_iter().enumerate() {
+        let parent = n.checked_sub(1).map(|n| format!("e{n}"));
+        let entry = json!({"type": "message", "id": format!("e{n}"), "parentId": parent, "message": message});
+        lines += &format!("\n{entry}");
+    }
+    let repair = repair(read(&lines, None), 7);
+    assert_eq!(repair.values.len(), 40_001);
+    let lines: Vec<String> = repair.values.iter().map(Value::to_string).collect();
+    assert_eq!(rules(&read(&lines.join("\n"), None)), [""; 0]);
+}
