@@ -21,8 +21,11 @@ pub(crate) struct Span {
     /// When it was ready: what lies between is preparation and before hooks.
     pub(crate) ready: f64,
     /// When `execute` began, if it did: what lies between is waiting for other calls, a slot or a file.
-    /// Events tell only how long `execute` took, so time after it (after hooks) is counted as before it.
+    /// Events tell how long `execute` took and when the call ended, which is after the after hooks: see
+    /// [`place_runs`].
     pub(crate) run: Option<f64>,
+    /// When `execute` was done, if it ran to its end: what lies between it and the end is after hooks.
+    pub(crate) done: Option<f64>,
     /// When it ended; none if the recording stops before.
     pub(crate) end: Option<f64>,
     /// When it reported updates.
@@ -40,6 +43,17 @@ impl Span {
             Some(_) => self.run,
             None => Some(self.updates.first().copied().unwrap_or(self.ready)),
         }
+    }
+
+    /// When it stopped running; `until` if it did not.
+    pub(crate) fn stopped(&self, until: f64) -> f64 {
+        self.done.or(self.end).unwrap_or(until)
+    }
+
+    /// The latest that its run can have begun: so long before its end, and before its first update.
+    fn latest_run(&self) -> Option<f64> {
+        let first_update = self.updates.first().copied().unwrap_or(f64::INFINITY);
+        Some(self.run?.min(first_update).max(self.start))
     }
 }
 
@@ -92,6 +106,7 @@ impl Recording {
             start: at,
             ready: at,
             run: None,
+            done: None,
             end: None,
             updates: Vec::new(),
             error: None,
@@ -117,6 +132,7 @@ impl Recording {
         span.end = Some(at);
         let duration = event.get("durationMs").and_then(Value::as_f64);
         span.run = duration.map(|duration| (at - duration).clamp(span.start, at));
+        span.done = span.run.map(|_| at);
         if event.get("isError") == Some(&Value::Bool(true)) {
             span.error = Some(reason(event));
         }
@@ -126,6 +142,7 @@ impl Recording {
     /// at the latest when any of them runs.
     fn end_batch(&mut self) {
         let spans = &mut self.spans[self.batch_begin..];
+        place_runs(spans);
         let mut runs: Vec<f64> = spans.iter().filter_map(|span| span.run).collect();
         runs.sort_by(f64::total_cmp);
         let mut next_start = f64::INFINITY;
@@ -142,6 +159,42 @@ impl Recording {
         self.open.clear();
         self.batch_begin = self.spans.len();
         self.batch += 1;
+    }
+}
+
+/// Recorded times are whole milliseconds, and starting takes a moment.
+const SLACK: f64 = 3.0;
+
+/// Finds the place of each run, which the calls so far have as late as it can be.
+///
+/// A run begins when the first of its batch does, unless it waited, and then it begins when another run makes room for
+/// it. So it is put at the latest of these moments that leave it time before its first update; what is left between
+/// its end and that of the call is after hooks. A call that is alone leaves no such trace, and its hooks stay before it.
+fn place_runs(spans: &mut [Span]) {
+    let mut order: Vec<(f64, usize)> = spans
+        .iter()
+        .enumerate()
+        .filter_map(|(index, span)| Some((span.latest_run()?, index)))
+        .collect();
+    order.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut moments: Vec<f64> = order.first().map(|(first, _)| *first).into_iter().collect();
+    for (latest, index) in order {
+        let span = &mut spans[index];
+        let (Some(run), Some(end)) = (span.run, span.end) else {
+            continue;
+        };
+        let before = moments.partition_point(|moment| *moment <= latest);
+        let cause = moments[..before].last().copied().unwrap_or(latest);
+        let began = if latest - cause <= SLACK {
+            latest
+        } else {
+            cause.max(span.start)
+        };
+        span.run = Some(began);
+        let done = (began + end - run).min(end);
+        span.done = Some(done);
+        let at = moments.partition_point(|moment| *moment <= done);
+        moments.insert(at, done);
     }
 }
 
@@ -200,6 +253,38 @@ mod tests {
         assert_eq!(spans[0].updates, [60.0]);
         assert_eq!((spans[1].ready, spans[1].run), (50.0, Some(100.0)));
         assert_eq!(spans[1].error.as_deref(), Some("boom"));
+    }
+
+    #[test]
+    fn what_an_after_hook_took_is_behind_the_run() {
+        let runs = |events: &[Value]| -> Vec<(Option<f64>, Option<f64>)> {
+            let spans = read(events);
+            spans.iter().map(|span| (span.run, span.done)).collect()
+        };
+        // Another call shows when the batch began to run.
+        let events = [
+            start("a", 0),
+            start("b", 1),
+            end("a", 100, Some(90), false),
+            end("b", 600, Some(90), false),
+        ];
+        assert_eq!(
+            runs(&events),
+            [(Some(10.0), Some(100.0)), (Some(100.0), Some(190.0))]
+        );
+        // An update is during the run.
+        let update =
+            |at: u64| json!({"type": "tool_execution_update", "toolCallId": "a", "atMs": at});
+        let events = [start("a", 0), update(20), end("a", 500, Some(50), false)];
+        assert_eq!(runs(&events), [(Some(20.0), Some(70.0))]);
+        // A wait for room is a wait.
+        let events = [
+            start("a", 0),
+            start("b", 1),
+            end("a", 100, Some(90), false),
+            end("b", 192, Some(90), false),
+        ];
+        assert_eq!(runs(&events)[1], (Some(102.0), Some(192.0)));
     }
 
     #[test]

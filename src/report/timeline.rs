@@ -134,7 +134,7 @@ impl<'a> Picture<'a> {
         for span in self.spans {
             if let Some(run) = span.began() {
                 changes.push((run, 1));
-                let end = span.end.unwrap_or(self.until) - 1.0;
+                let end = span.stopped(self.until) - 1.0;
                 changes.push((end.max(run + 0.1), -1));
             }
         }
@@ -159,7 +159,7 @@ impl<'a> Picture<'a> {
             if let Some(run) = span.began() {
                 let first = column(run);
                 changes[first] += 1;
-                changes[column(span.end.unwrap_or(self.until)).max(first + 1)] -= 1;
+                changes[column(span.stopped(self.until)).max(first + 1)] -= 1;
             }
         }
         let mut running = 0;
@@ -217,11 +217,16 @@ impl<'a> Picture<'a> {
         self.bar(svg, "prepare", span.start, span.ready.min(end), y);
         self.bar(svg, "wait", span.ready, run.unwrap_or(end), y);
         match run {
-            Some(run) => self.bar(svg, "run", run, end, y),
+            Some(run) => {
+                let done = span.stopped(self.until);
+                self.bar(svg, "run", run, done, y);
+                self.bar(svg, "prepare", done, end, y);
+            }
             None => self.bar(svg, "run", end, end, y),
         }
         self.ticks(svg, &span.updates, y);
-        self.duration(svg, span, end - run.unwrap_or(span.start), y);
+        let took = span.stopped(self.until) - run.unwrap_or(span.start);
+        self.duration(svg, span, took, y);
         svg.push_str("</g>\n");
     }
 
@@ -303,7 +308,11 @@ impl<'a> Picture<'a> {
             (None, _) => words.push_str("\ndid not end"),
             (Some(_), None) => words.push_str("\ndid not run"),
             (Some(end), Some(run)) => {
-                let _ = write!(words, "\nran {}", time(end - run));
+                let done = span.stopped(self.until);
+                let _ = write!(words, "\nran {}", time(done - run));
+                if end - done >= 1.0 {
+                    let _ = write!(words, "\nafter hooks took {}", time(end - done));
+                }
             }
         }
         if !span.updates.is_empty() {
@@ -410,6 +419,7 @@ mod tests {
             start: 0.0,
             ready: 10.0,
             run: Some(40.0),
+            done: Some(100.0),
             end: Some(100.0),
             updates: vec![50.0, 50.1, 80.0],
             error: None,
@@ -449,11 +459,13 @@ mod tests {
     fn a_call_that_never_ran_or_ended_says_so() {
         let blocked = Span {
             run: None,
+            done: None,
             ..span("a")
         };
         let open = Span {
             end: None,
             run: None,
+            done: None,
             ..span("b")
         };
         let svg = svg(&[blocked, open], 100.0);
