@@ -85,6 +85,29 @@ fn what_differs_is_told_with_its_place() {
 }
 
 #[test]
+fn what_failed_among_many_is_named_again_at_the_end() {
+    let line = |expected: &str| {
+        json!({"name": "echo", "arguments": {"value": "x"},
+        "results": [{"$includes": {"content": [{"text": expected}]}}]})
+    };
+    let lines: String = (0..25)
+        .map(|n| format!("{}\n", line(if n == 6 { "y" } else { "x" })))
+        .collect();
+    let done = test(&[], &[])
+        .file("tools.d/cases/many.jsonl", lines)
+        .run()
+        .code(1);
+    let told = told(&done);
+    let (_, end) = told.split_once("\n\n").unwrap();
+    assert_eq!(
+        end,
+        "26 cases: 25 passed, 1 failed, TIME\n\
+         FAIL   many:7  tools.d/cases/many.jsonl:7\n\
+         hint: if this is what the tools should answer, record it: pitool test --update\n"
+    );
+}
+
+#[test]
 fn update_records_only_what_changed() {
     let old = json!({"call": {"name": "echo", "arguments": {"value": "new"}},
         "results": [{"role": {"$matches": "^tool"}, "toolCallId": "call_1", "toolName": "echo",

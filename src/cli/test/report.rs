@@ -13,6 +13,9 @@ use super::{Report, junit};
 use crate::report::style::{Look, Styles, When};
 use crate::report::{difference, sanitize, text};
 
+/// From so many cases on, what did not pass is named at the end again.
+const MANY: usize = 20;
+
 /// Tells of each case as it ends, in order, and of all at the end.
 pub(super) struct Reporter {
     report: Report,
@@ -88,6 +91,9 @@ impl Reporter {
         counts.push(text::duration(elapsed));
         let total = text::count(judged.len(), "case");
         let mut summary = format!("\n{total}: {}\n", counts.join(", "));
+        if judged.len() > MANY {
+            summary += &self.recap(judged);
+        }
         let wants_update =
             |it: &Outcome<'_>| matches!(it.status, Status::Failed | Status::Unrecorded);
         if judged.iter().any(wants_update) {
@@ -95,6 +101,22 @@ impl Reporter {
                 "hint: if this is what the tools should answer, record it: pitool test --update\n";
         }
         summary
+    }
+
+    /// What did not pass, by name: it may have left the screen long ago.
+    fn recap(&self, judged: &[Outcome<'_>]) -> String {
+        let failed = judged.iter().filter(|it| it.status != Status::Passed);
+        let lines = failed.map(|outcome| {
+            let (word, look) = word(outcome.status, &self.styles);
+            let name = sanitize::one_line(&outcome.item.name);
+            let place = self.styles.dim.paint(place(outcome));
+            format!(
+                "{} {}  {place}\n",
+                look.paint(format!("{word:<6}")),
+                self.styles.tool.paint(name)
+            )
+        });
+        lines.collect()
     }
 
     fn line(&self, outcome: &Outcome<'_>) -> String {
