@@ -60,7 +60,9 @@ pub(super) async fn run(
             stop_reason: Some("toolUse"),
             past: recorded.as_ref().map_or(Past::None, Past::Journal),
         };
-        let mut answered = batch::run(&runner, batch, &listener, &stop).await;
+        // On the heap: what is around it is moved from hand to hand.
+        let run = Box::pin(batch::run(&runner, batch, &listener, &stop));
+        let mut answered = run.await;
         // The last report has been made: whoever passes them on may end.
         drop(listener);
         answered.outcomes.pop().expect("every call has an outcome")
