@@ -214,7 +214,9 @@ fn read_call(part: &Value) -> Option<RawCall<'_>> {
 }
 
 fn read_result(part: &Value) -> Option<RawResult<'_>> {
-    let response = part.get("functionResponse")?;
+    let response = part
+        .get("functionResponse")
+        .filter(|response| response.is_object())?;
     Some(RawResult {
         id: WireId::optional(response.get("id")),
         name: text_at(response, "name"),

@@ -61,6 +61,7 @@ impl Wire for Openai {
                 author: Author::Model,
                 calls: items_at(element, "tool_calls")
                     .iter()
+                    .filter(|call| call.is_object())
                     .map(read_call)
                     .collect(),
                 ..Entry::default()
@@ -158,7 +159,7 @@ impl Wire for Openai {
 }
 
 fn has_calls(message: &Value) -> bool {
-    !items_at(message, "tool_calls").is_empty()
+    items_at(message, "tool_calls").iter().any(Value::is_object)
         || message.get("function_call").is_some_and(Value::is_object)
 }
 
