@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::folder;
+use super::folder::{self, Listed};
 use super::problem::{Problem, Severity};
 use crate::hook::{Hook, HookManifest};
 use crate::json::{self, JsonError};
@@ -29,11 +29,11 @@ pub(super) enum Definition {
     },
 }
 
-/// Reads the manifest at `path`; `home` is its folder, from the root.
-pub(super) fn load(path: &Path, home: &Path) -> Result<Definition, Vec<Problem>> {
-    let text = folder::read(path).map_err(|problem| vec![problem])?;
+/// Reads a manifest; `home` is its folder, from the root.
+pub(super) fn load(listed: &Listed, home: &Path) -> Result<Definition, Vec<Problem>> {
+    let text = listed.read().map_err(|problem| vec![problem])?;
     let file = File {
-        path,
+        path: &listed.path,
         home,
         text: &text,
     };
@@ -44,7 +44,7 @@ pub(super) fn load(path: &Path, home: &Path) -> Result<Definition, Vec<Problem>>
     let value = json::parse(text.as_bytes()).map_err(|error| vec![file.not_json(&error)])?;
     if json::depth(&value) > json::MAX_DEPTH {
         let message = format!("is nested more than {} levels deep", json::MAX_DEPTH);
-        return Err(vec![Problem::of_file(path, message)]);
+        return Err(vec![Problem::of_file(&listed.path, message)]);
     }
     if value.get("mcpServers").is_some() {
         return file.servers(&value);

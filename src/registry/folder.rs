@@ -17,18 +17,40 @@ use super::problem::Problem;
 /// No manifest is larger: what is, is something else.
 const MAX_BYTES: u64 = 4 << 20;
 
+/// A file of a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Listed {
+    pub(super) path: PathBuf,
+    /// The folder says that it is a regular file. Of a link it does not say what is behind it.
+    is_regular: bool,
+}
+
 /// The files of `dir` that should be manifests, by file name: those that end in `.json` and are not hidden.
-pub(super) fn manifests(dir: &Path) -> Result<Vec<PathBuf>, Problem> {
+pub(super) fn manifests(dir: &Path) -> Result<Vec<Listed>, Problem> {
     let entries = fs::read_dir(dir).map_err(|error| no_folder(dir, &error))?;
-    let mut names = Vec::new();
+    let mut files = Vec::new();
     for entry in entries {
-        let name = entry.map_err(|error| cannot_read(dir, &error))?.file_name();
-        if is_manifest_name(&name) {
-            names.push(name);
+        let entry = entry.map_err(|error| cannot_read(dir, &error))?;
+        if is_manifest_name(&entry.file_name()) {
+            files.push(Listed {
+                path: entry.path(),
+                is_regular: entry.file_type().is_ok_and(|kind| kind.is_file()),
+            });
         }
     }
-    names.sort_unstable();
-    Ok(names.iter().map(|name| dir.join(name)).collect())
+    files.sort_unstable_by(|one, other| one.path.file_name().cmp(&other.path.file_name()));
+    Ok(files)
+}
+
+impl Listed {
+    /// The text of the manifest, as [`read`] reads it; what the folder calls a regular file is not looked at twice.
+    pub(super) fn read(&self) -> Result<String, Problem> {
+        if self.is_regular {
+            read_opened(&self.path)
+        } else {
+            read(&self.path)
+        }
+    }
 }
 
 fn is_manifest_name(name: &OsStr) -> bool {
@@ -55,6 +77,11 @@ fn cannot_read(path: &Path, error: &io::Error) -> Problem {
 pub(crate) fn read(path: &Path) -> Result<String, Problem> {
     let unreadable = |error: io::Error| cannot_read(path, &error);
     refuse_other_kinds(path, fs::metadata(path).map_err(unreadable)?.file_type())?;
+    read_opened(path)
+}
+
+fn read_opened(path: &Path) -> Result<String, Problem> {
+    let unreadable = |error: io::Error| cannot_read(path, &error);
     let file = open(path).map_err(unreadable)?;
     let metadata = file.metadata().map_err(unreadable)?;
     // The file may have become another one since the first look.
@@ -105,8 +132,19 @@ fn open(path: &Path) -> io::Result<File> {
 /// One byte more than the limit tells that there is more.
 fn read_up_to_limit(file: &File, expected: u64) -> io::Result<Vec<u8>> {
     let capacity = usize::try_from(expected.min(MAX_BYTES)).unwrap_or(0) + 1;
-    let mut bytes = Vec::with_capacity(capacity);
-    file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    let mut bytes = vec![0; capacity];
+    let mut file = file.take(MAX_BYTES + 1);
+    let length = loop {
+        match file.read(&mut bytes) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => break read?,
+        }
+    };
+    bytes.truncate(length);
+    // A regular file gives less than there is room for only at its end.
+    if length == capacity {
+        file.read_to_end(&mut bytes)?;
+    }
     Ok(bytes)
 }
 
@@ -149,7 +187,10 @@ mod tests {
             write(dir.path(), name, b"{}");
         }
         let files = manifests(dir.path()).unwrap();
-        let names: Vec<_> = files.iter().map(|file| file.file_name().unwrap()).collect();
+        let names: Vec<_> = files
+            .iter()
+            .map(|file| file.path.file_name().unwrap())
+            .collect();
         assert_eq!(names, ["10-a.json", "2.json", "b.json"]);
     }
 

@@ -4,9 +4,10 @@ use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use super::Registry;
 use super::file::{self, Definition};
+use super::folder::{self, Listed};
 use super::problem::{Problem, Severity};
-use super::{Registry, folder};
 use crate::mcp::ServerConfig;
 use crate::tool::Tool;
 
@@ -92,9 +93,13 @@ impl Loaded {
 }
 
 /// What each file holds, in the order of the files.
-fn definitions(files: &[PathBuf], home: &Path) -> Vec<Result<Definition, Vec<Problem>>> {
-    let load =
-        |files: &[PathBuf]| -> Vec<_> { files.iter().map(|path| file::load(path, home)).collect() };
+fn definitions(files: &[Listed], home: &Path) -> Vec<Result<Definition, Vec<Problem>>> {
+    let load = |files: &[Listed]| -> Vec<_> {
+        files
+            .iter()
+            .map(|listed| file::load(listed, home))
+            .collect()
+    };
     if files.len() < FILES_FOR_THREADS {
         return load(files);
     }
