@@ -35,7 +35,7 @@ use super::routes::{Route, Routed, Routes};
 /// By how much signs of progress may stretch the time of a call, all together.
 const PROGRESS_CAP: u32 = 10;
 /// How long the cancellation of a call may take to be sent.
-const CANCEL_TIME: Duration = Duration::from_millis(500);
+const CANCEL_TIME: Duration = Duration::from_secs(1);
 /// More pages of tools than any server has; a server that gives more repeats itself.
 const MAX_PAGES: usize = 1000;
 

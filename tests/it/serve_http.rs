@@ -224,9 +224,12 @@ fn many_clients_are_served_at_once() {
 
 #[test]
 fn progress_comes_before_the_answer() {
-    let served = serve(&[], &[("steps", "echo one; sleep 0.3; echo two")]);
+    // The second line waits until the first was heard.
+    let script = "echo one; until [ -e heard ]; do sleep 0.01; done; echo two";
+    let served = serve(&[], &[("steps", script)]);
     let mut answer = served.client().call(7, "steps");
     let progress = answer.event().unwrap();
+    std::fs::write(served.folder.path().join("heard"), "").unwrap();
     assert_eq!(progress["method"], "notifications/progress");
     assert_eq!(progress["params"]["progressToken"], 7);
     assert_eq!(answer.answer()["id"], 7);

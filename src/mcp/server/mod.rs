@@ -93,13 +93,17 @@ impl Serving {
         }
     }
 
+    /// Remembers a client that wants to hear of changes.
+    fn welcome(&self, peer: Peer<RoleServer>) {
+        let mut peers = self.peers();
+        // Over HTTP clients come and go for as long as the server runs.
+        peers.retain(|peer| !peer.is_transport_closed());
+        peers.push(peer);
+    }
+
     /// Tells all clients that the tools have changed.
     async fn announce(&self) {
-        let peers: Vec<Peer<RoleServer>> = {
-            let mut peers = self.peers();
-            peers.retain(|peer| !peer.is_transport_closed());
-            peers.clone()
-        };
+        let peers = self.peers().clone();
         // All at the same time: one that does not read must not keep the others.
         let told = peers.iter().map(|peer| async move {
             // A client that is gone need not know.

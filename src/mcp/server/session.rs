@@ -95,7 +95,7 @@ impl ServerHandler for Session {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        self.serving.peers().push(context.peer);
+        self.serving.welcome(context.peer);
     }
 
     #[expect(
