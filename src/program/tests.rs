@@ -731,6 +731,8 @@ fn text_updates_do_not_flood() {
         ran.updates.len()
     );
     assert!(ran.update_texts()[0].starts_with('0'));
+    let details = ran.result.as_ref().unwrap().details.as_ref().unwrap();
+    std::fs::remove_file(details["fullOutputPath"].as_str().unwrap()).unwrap();
 }
 
 #[test]
