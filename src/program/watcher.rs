@@ -2,7 +2,7 @@
 //!
 //! A SIGKILL of pitool leaves nobody to end its tools, and a signal on a parent's death reaches only direct children. So
 //! before the first tool one more process starts, pitool again, which waits for the end of a pipe: that is the end of
-//! pitool. What lives then stands in a file without a name that both have open ([`register`](super::register)), so that
+//! pitool. What lives then stands in a file without a name that both have open (`register`), so that
 //! nobody is woken while all is well. Each start is announced before it happens, so that a tool whose group was never
 //! named is found as well. A library that is not [`enable`]d starts no watcher.
 
