@@ -200,10 +200,10 @@ pub fn serve() {
     if io::stdin().read_to_end(&mut line).is_err() {
         return;
     }
-    let (sender, mut messages) = mpsc::channel(16);
+    let (mut sender, mut messages) = mpsc::channel(16);
     let started = thread::Builder::new()
         .stack_size(STACK)
-        .spawn(move || execute(&line, &sender));
+        .spawn(move || execute(&line, &mut sender));
     if started.is_err() {
         return;
     }
@@ -228,7 +228,7 @@ fn limit(resource: Resource, most: u64) {
     let _ = setrlimit(resource, lowered);
 }
 
-fn execute(line: &[u8], messages: &mpsc::Sender<Message>) {
+fn execute(line: &[u8], messages: &mut mpsc::Sender<Message>) {
     let Ok(mut job) = json::parse(line) else {
         return;
     };

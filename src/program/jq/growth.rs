@@ -29,9 +29,29 @@ const UNBOUNDED: [&str; 6] = [
 /// overflow its stack.
 const FEW_VALUES: usize = 1000;
 
+/// A longer text is not simple, nor one with more than one pipe: each may make much of what the one before made.
+const SIMPLE: usize = 256;
+
+/// The words of filters that pick, build and compare.
+const SIMPLE_WORDS: [&str; 15] = [
+    "and", "elif", "else", "empty", "end", "false", "if", "length", "not", "null", "or", "then",
+    "tojson", "tostring", "true",
+];
+
+/// The symbols of such filters, beside those that pick a field and those that end a block.
+const SIMPLE_SYMBOLS: [&str; 16] = [
+    ".", "|", ":", ",", "?", "//", "+", "-", "==", "!=", "<", "<=", ">", ">=", ")", "]",
+];
+
+/// An input is small up to so many values, and so many bytes of text in them.
+const SMALL_VALUES: usize = 64;
+const SMALL_TEXT: usize = 4096;
+
 /// What bounds the memory and the stack that a filter takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Growth {
+    /// Its input and its text, and what it takes of time as well: it picks and builds, and gives one output at most.
+    Simple,
     /// Its input and its text.
     Bounded,
     /// The length of its input, which it may nest.
@@ -47,14 +67,28 @@ impl Growth {
             return Self::Unbounded;
         }
         // What is no filter never runs.
-        let tokens = Lexer::new(text).lex();
-        tokens.map_or(Self::Bounded, |tokens| growth(&tokens))
+        let Ok(tokens) = Lexer::new(text).lex() else {
+            return Self::Bounded;
+        };
+        match growth(&tokens) {
+            Self::Bounded
+                if text.len() <= SIMPLE && pipes(&tokens) <= 1 && is_simple_item(&tokens) =>
+            {
+                Self::Simple
+            }
+            growth => growth,
+        }
+    }
+
+    /// Whether the filter is done with this input sooner than a thread could be told of it.
+    pub(super) fn is_done_at_once(self, input: &Value) -> bool {
+        self == Self::Simple && is_small(input)
     }
 
     /// Whether the filter can run with this input without a process of its own.
     pub(super) fn is_harmless(self, input: &Value) -> bool {
         match self {
-            Self::Bounded => true,
+            Self::Simple | Self::Bounded => true,
             Self::Loops => has_few_values(input),
             Self::Unbounded => false,
         }
@@ -78,6 +112,75 @@ fn has_few_values(input: &Value) -> bool {
         }
     }
     true
+}
+
+fn is_small(input: &Value) -> bool {
+    let mut open = vec![input];
+    let (mut values, mut text) = (0, 0);
+    while let Some(value) = open.pop() {
+        values += 1;
+        match value {
+            Value::String(string) => text += string.len(),
+            Value::Array(items) if items.len() <= SMALL_VALUES => open.extend(items),
+            Value::Object(members) if members.len() <= SMALL_VALUES => {
+                text += members.keys().map(String::len).sum::<usize>();
+                open.extend(members.values());
+            }
+            Value::Array(_) | Value::Object(_) => return false,
+            _ => {}
+        }
+        if values + open.len() > SMALL_VALUES || text > SMALL_TEXT {
+            return false;
+        }
+    }
+    true
+}
+
+fn pipes(tokens: &[Token<&str>]) -> usize {
+    let pipes_of = |token: &Token<&str>| match token.0 {
+        "|" => 1,
+        _ => inner(token).map(pipes).sum(),
+    };
+    tokens.iter().map(pipes_of).sum()
+}
+
+/// Whether these tokens only pick and build, and give one value at most.
+fn is_simple(tokens: &[Token<&str>]) -> bool {
+    tokens.iter().enumerate().all(|(at, token)| {
+        let follows = |expected: &str| tokens.get(at + 1).is_some_and(|next| next.0 == expected);
+        match &token.1 {
+            Tok::Word => SIMPLE_WORDS.contains(&token.0) || follows(":"),
+            Tok::Var | Tok::Num => true,
+            Tok::Fmt => false,
+            Tok::Sym => is_simple_symbol(token.0),
+            Tok::Str(_) => inner(token).all(is_simple_item),
+            Tok::Block(inside) if token.0.starts_with('{') => is_simple(inside),
+            Tok::Block(inside) if is_list(tokens, at) => is_simple(inside),
+            // Parentheses and indexes: several values in them are several outputs, none are all of a list.
+            Tok::Block(inside) => inside.len() > 1 && is_simple_item(inside),
+        }
+    })
+}
+
+/// Whether these tokens are simple and give no value after another.
+fn is_simple_item(tokens: &[Token<&str>]) -> bool {
+    is_simple(tokens) && !tokens.iter().any(|token| token.0 == ",")
+}
+
+fn is_simple_symbol(symbol: &str) -> bool {
+    let picks_field = symbol.len() > 1 && symbol.starts_with('.') && symbol != "..";
+    picks_field || symbol == "}" || SIMPLE_SYMBOLS.contains(&symbol)
+}
+
+/// Whether the block at this place is a list: nothing stands before it that it could be an index of.
+fn is_list(tokens: &[Token<&str>], at: usize) -> bool {
+    let before = at.checked_sub(1).and_then(|before| tokens.get(before));
+    let is_operator = |token: &Token<&str>| match &token.1 {
+        Tok::Sym => !token.0.starts_with('.') && token.0 != "?",
+        Tok::Word => ["and", "elif", "else", "if", "or", "then"].contains(&token.0),
+        _ => false,
+    };
+    tokens[at].0.starts_with('[') && before.is_none_or(is_operator)
 }
 
 fn growth(tokens: &[Token<&str>]) -> Growth {
@@ -145,8 +248,54 @@ mod tests {
             "[..] | map(tostring) | join(\",\")",
             "this is { no filter",
         ] {
+            assert!(Growth::of(text) <= Growth::Bounded, "{text}");
+        }
+    }
+
+    #[test]
+    fn picking_and_building_one_value_is_simple() {
+        for text in [
+            ".",
+            ".a.b[0][\"c\"]?",
+            "{content: [{type: \"text\", text: .value}], details: {source: \"echo\"}}",
+            "if .a == [] then {b: [1, 2]} else empty end",
+            "{text: \"\\(.a | tostring) of \\($call.toolName)\", (.key): (.a // [.b, []])}",
+        ] {
+            assert_eq!(Growth::of(text), Growth::Simple, "{text}");
+        }
+        for text in [
+            ".[]",
+            ".a[]",
+            ".a.b[]?",
+            "[.a[]]",
+            "[.[]]",
+            "\"\\(1, 2)\"",
+            "..",
+            "., .",
+            "(1, 2)",
+            ".[0, 1]",
+            "[1, (2, 3)]",
+            ". as $x | $x",
+            "map(.)",
+            "test(\"a\")",
+            "@json",
+            ".a |= 1",
+            "[.,.] | [.,.] | [.,.]",
+            "{(.a, .b): 1}",
+        ] {
             assert_eq!(Growth::of(text), Growth::Bounded, "{text}");
         }
+        let long = format!(".{}", " ".repeat(SIMPLE));
+        assert_eq!(Growth::of(&long), Growth::Bounded);
+    }
+
+    #[test]
+    fn small_inputs_have_few_values_and_little_text() {
+        let simple = Growth::of(".");
+        assert!(simple.is_done_at_once(&json!({"a": [1, "x"]})));
+        assert!(!simple.is_done_at_once(&json!({"a": "x".repeat(SMALL_TEXT)})));
+        assert!(!simple.is_done_at_once(&json!(vec![1; SMALL_VALUES])));
+        assert!(!Growth::of(".[]").is_done_at_once(&json!(1)));
     }
 
     #[test]

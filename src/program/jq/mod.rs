@@ -1,7 +1,8 @@
 //! A jq filter as a program, without files, network or environment.
 //!
 //! A filter is compiled when it is first used, once. It cannot be stopped, so it runs on a thread of its own, and whoever
-//! waits for it can stop waiting; one that might grow without bound runs [`apart`].
+//! waits for it can stop waiting; one that might grow without bound runs [`apart`]. A simple one with a small input is done
+//! before a thread could begin, and runs at once.
 
 pub mod apart;
 mod compile;
@@ -82,6 +83,36 @@ enum End {
     Result(Item),
     Value(Value),
     Nothing,
+}
+
+/// Whoever hears the updates of a run.
+trait Hearer {
+    /// Nobody waits for the run any more.
+    fn is_gone(&self) -> bool;
+
+    fn hear(&mut self, update: Item);
+}
+
+/// On another thread.
+impl Hearer for mpsc::Sender<Message> {
+    fn is_gone(&self) -> bool {
+        self.is_closed()
+    }
+
+    fn hear(&mut self, update: Item) {
+        let _ = self.blocking_send(Message::Update(update));
+    }
+}
+
+/// On the same thread.
+impl Hearer for Items<'_> {
+    fn is_gone(&self) -> bool {
+        false
+    }
+
+    fn hear(&mut self, update: Item) {
+        self.take(Ok(update));
+    }
 }
 
 impl Filter {
@@ -173,13 +204,20 @@ impl Filter {
                 return end;
             }
         }
-        let (sender, mut receiver) = mpsc::channel(16);
         let call =
             value!({"toolCallId": invocation.tool_call_id, "toolName": invocation.tool_name});
+        if self.code.growth().is_done_at_once(input) {
+            let run = || self.code.run(input.clone(), call, wanted, items);
+            let end = catch_unwind(AssertUnwindSafe(run));
+            return end.unwrap_or_else(|_| Err(Throw(BROKE_DOWN.to_owned())));
+        }
+        let (mut sender, mut receiver) = mpsc::channel(16);
         let code = Arc::clone(&self.code);
         let input = input.clone();
         let task = thread::hand_over(move || {
-            let end = catch_unwind(AssertUnwindSafe(|| code.run(input, call, wanted, &sender)));
+            let end = catch_unwind(AssertUnwindSafe(|| {
+                code.run(input, call, wanted, &mut sender)
+            }));
             let end = end.unwrap_or_else(|_| Err(Throw(BROKE_DOWN.to_owned())));
             let _ = sender.blocking_send(Message::End(end));
         });
@@ -259,7 +297,7 @@ impl Code {
         input: Value,
         call: Value,
         wanted: Wanted,
-        messages: &mpsc::Sender<Message>,
+        hearer: &mut impl Hearer,
     ) -> Result<End, Throw> {
         let filter = self
             .compiled()
@@ -267,7 +305,7 @@ impl Code {
         let context = Ctx::<Data>::new(&filter.lut, Vars::new([to_val(call)]));
         let mut only = None;
         for output in filter.id.run((context, to_val(input))) {
-            if messages.is_closed() {
+            if hearer.is_gone() {
                 break;
             }
             let output = match output {
@@ -276,9 +314,7 @@ impl Code {
             };
             match wanted {
                 Wanted::Items => match item(output)? {
-                    update @ Item::Update(_) => {
-                        let _ = messages.blocking_send(Message::Update(update));
-                    }
+                    update @ Item::Update(_) => hearer.hear(update),
                     result @ Item::Result(_) => return Ok(End::Result(result)),
                 },
                 Wanted::Value if only.is_some() => {
