@@ -25,7 +25,7 @@ use crate::report::table::{Cell, Table};
 /// nothing on its stdin, once told to end midway. Hooks apply: what a guard blocks is not run by an audit either.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Exit codes: 0 nothing is wrong; 1 something is; 2 the tool could not be run; 128 + signal when stopped."
+    after_long_help = "Exit codes: 0 nothing is wrong; 1 something is; 2 the tool could not be run; 128 + signal when stopped."
 )]
 pub(crate) struct Args {
     /// The tool
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     timeout: Duration,
 
     /// Leave this check out; repeatable
-    #[arg(long, value_name = "CHECK", value_parser = PossibleValuesParser::new(CHECKS.iter().map(|check| check.name)))]
+    #[arg(hide_short_help = true, long, value_name = "CHECK", value_parser = PossibleValuesParser::new(CHECKS.iter().map(|check| check.name)))]
     skip: Vec<String>,
 
     /// How to report

@@ -6,7 +6,7 @@ use clap_complete::env::Shells;
 
 use super::{Exit, complete, print};
 
-/// Print the script with which a shell completes pitool's command line
+/// Print the script with which a shell completes commands
 ///
 /// Options and their values complete, and the names of tools and of their arguments: the shell asks pitool, which reads
 /// the manifests and starts nothing. The script and pitool belong together, so let the shell read it at its start.

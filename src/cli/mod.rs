@@ -53,7 +53,11 @@ use crate::report::style::When;
     name = "pitool",
     version,
     arg_required_else_help = true,
-    disable_help_subcommand = true
+    disable_help_subcommand = true,
+    // All commands on one screen.
+    help_template = "{usage-heading} {usage}\nCommands:\n{subcommands}\nOptions:\n{options}{after-help}",
+    after_long_help = "Runs the tool calls of an LLM agent: an assistant message on stdin, one result per call on stdout.\n\
+                       Each command explains itself: pitool run --help. To begin: pitool init"
 )]
 struct Cli {
     #[command(flatten)]
@@ -66,12 +70,21 @@ struct Cli {
 /// Options that every command understands.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Global {
-    /// Folder of tool manifests; repeatable [default: $PITOOL_TOOLS, else ./tools.d]
+    /// Folder of manifests [default: $PITOOL_TOOLS or ./tools.d]
+    ///
+    /// Repeatable: the folders are read in this order.
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, global = true)]
     pub(crate) tools: Vec<PathBuf>,
 
     /// Colour the output
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t, global = true)]
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "WHEN",
+        value_enum,
+        default_value_t,
+        global = true
+    )]
     pub(crate) color: When,
 }
 

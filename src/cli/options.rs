@@ -17,7 +17,7 @@ use super::listeners::Listeners;
 /// Which tools there are, and how their calls run.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CallOptions {
-    /// Know only the tools whose names match; repeatable, `*` matches anything
+    /// Know only tools of such names; repeatable, `*` matches anything
     #[arg(long, value_name = "PATTERN")]
     pub(crate) only: Vec<Pattern>,
 
@@ -25,28 +25,30 @@ pub(crate) struct CallOptions {
     #[arg(long, value_name = "N", default_value_t = 64)]
     jobs: usize,
 
-    /// Time limit of a call whose manifest sets none, such as 1500ms, 30s, 2m
+    /// Time limit of calls whose manifest sets none
+    ///
+    /// Such as 1500ms, 30s, 2m; a bare number is seconds.
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     timeout: Option<Duration>,
 
     /// Run only calls to tools whose names match; others are blocked; repeatable
-    #[arg(long, value_name = "PATTERN")]
+    #[arg(hide_short_help = true, long, value_name = "PATTERN")]
     allow: Vec<Pattern>,
 
     /// Block calls to tools whose names match; repeatable
-    #[arg(long, value_name = "PATTERN")]
+    #[arg(hide_short_help = true, long, value_name = "PATTERN")]
     deny: Vec<Pattern>,
 
     /// How arguments are coerced, whatever the manifests say
-    #[arg(long, value_name = "HOW", value_enum)]
+    #[arg(hide_short_help = true, long, value_name = "HOW", value_enum)]
     coerce: Option<Coerce>,
 
     /// Refuse arguments that coercion would make less of, such as 3.7 for an integer
-    #[arg(long)]
+    #[arg(hide_short_help = true, long)]
     deny_lossy: bool,
 
     /// Make a result that breaks its tool's outputSchema an error
-    #[arg(long)]
+    #[arg(hide_short_help = true, long)]
     strict_output: bool,
 }
 

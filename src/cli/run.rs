@@ -33,7 +33,7 @@ use crate::report::style::When;
 /// source order, whatever happens to the tools.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Exit codes: 0 all well; 1 some result is an error; 2 the command line, a manifest or an input \
+    after_long_help = "Exit codes: 0 all well; 1 some result is an error; 2 the command line, a manifest or an input \
                         could not be understood; 128 + signal when stopped; 141 when stdout was closed early."
 )]
 pub(crate) struct Args {
@@ -57,31 +57,37 @@ pub(crate) struct Args {
     output: Option<Output>,
 
     /// Save the images of results as files in this folder as well, and name them on stderr or in the cards of text
-    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    #[arg(hide_short_help = true, long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     save_images: Option<PathBuf>,
 
     /// Write the events as JSON lines to this file as well
-    #[arg(long, value_name = "FILE")]
+    #[arg(hide_short_help = true, long, value_name = "FILE")]
     events: Option<PathBuf>,
 
     /// Time limit of all calls of one message together
-    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    #[arg(hide_short_help = true, long, value_name = "TIME", value_parser = duration::parse)]
     timeout_batch: Option<Duration>,
 
-    /// Record in this file what starts and what it comes to, and answer from it what an interrupted run has done
+    /// Record what starts and what it comes to; go on after an interruption
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
 
-    /// Answer the calls from this journal, by name and arguments, and run nothing
+    /// Answer the calls from this journal and run nothing
     #[arg(long, value_name = "FILE", conflicts_with = "journal")]
     replay: Option<PathBuf>,
 
     /// Ask on the terminal before calls to tools whose names match; repeatable
-    #[arg(long, value_name = "PATTERN")]
+    #[arg(hide_short_help = true, long, value_name = "PATTERN")]
     confirm: Vec<Pattern>,
 
     /// Whose rules hold: pi's, or those of a strict teaching executor
-    #[arg(long, value_name = "WHOSE", value_enum, default_value_t)]
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "WHOSE",
+        value_enum,
+        default_value_t
+    )]
     profile: Profile,
 
     /// Print what would start and run nothing
@@ -89,19 +95,25 @@ pub(crate) struct Args {
     dry_run: bool,
 
     /// In arrays and session files run calls that have a result too
-    #[arg(long)]
+    #[arg(hide_short_help = true, long)]
     rerun: bool,
 
     /// Stop reading at the first input that cannot be understood
-    #[arg(long)]
+    #[arg(hide_short_help = true, long)]
     fail_fast: bool,
 
     /// Exit with this code when every call of the last message asked to terminate
-    #[arg(long, value_name = "N")]
+    #[arg(hide_short_help = true, long, value_name = "N")]
     terminate_code: Option<u8>,
 
     /// Show progress on stderr
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "WHEN",
+        value_enum,
+        default_value_t
+    )]
     progress: When,
 }
 

@@ -32,23 +32,27 @@ use crate::report::style::When;
 /// that does not load is not taken. Ends when stdin ends, over HTTP with a signal.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Listen here instead, as HOST:PORT or PORT; port 0 takes any free one; beyond loopback only with --token-env
+    /// Listen at HOST:PORT or PORT instead; port 0 takes any free one
+    ///
+    /// Beyond loopback only with --token-env.
     #[arg(long, value_name = "ADDR")]
     http: Option<String>,
 
-    /// Admit only clients that send the bearer token in this environment variable
+    /// Admit only clients with the bearer token in this variable
     #[arg(long, value_name = "NAME", requires = "http")]
     token_env: Option<String>,
 
     #[command(flatten)]
     calls: CallOptions,
 
-    /// Record in this file what starts and what it comes to; nothing is answered from it
+    /// Record what starts and what it comes to
+    ///
+    /// Nothing is answered from it.
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
 
     /// Write the events of all calls as JSON lines to this file
-    #[arg(long, value_name = "FILE")]
+    #[arg(hide_short_help = true, long, value_name = "FILE")]
     events: Option<PathBuf>,
 }
 

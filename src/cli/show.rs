@@ -21,7 +21,9 @@ use super::{Exit, Global, check, load, print, validate};
 use crate::report::style::Styles;
 use crate::report::{self, pretty, sanitize, text};
 
-/// Show one tool: what the model sees, what runs, what its process sees and may touch, which hooks apply
+/// Show one tool whole
+///
+/// What the model sees, what runs, what its process sees and may touch, and which hooks apply.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The tool

@@ -78,7 +78,7 @@ fn check(file: &Path, format: Format) -> Result<(), String> {
     if actual == text {
         return Ok(());
     }
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+    if std::env::var_os("PITOOL_UPDATE_GOLDEN").is_some() {
         std::fs::write(file, actual).expect("a case can be written");
         return Ok(());
     }

@@ -9,6 +9,7 @@ mod course;
 mod declare;
 mod fake_http;
 mod formats;
+mod help;
 mod hooks;
 mod hostile;
 mod images;

@@ -17,7 +17,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::json;
 
-use crate::support::{message, project};
+use crate::support::{self, message, project};
 
 /// A terminal's size: lines and columns.
 type Size = (u16, u16);
@@ -298,17 +298,8 @@ fn plain(text: &str) -> String {
 }
 
 #[track_caller]
-fn compare(name: &str, screens: &str) {
-    let file = project().join(format!("tests/golden/screens/{name}.txt"));
-    if std::env::var_os("PITOOL_UPDATE_GOLDEN").is_some() {
-        fs::create_dir_all(file.parent().unwrap()).unwrap();
-        fs::write(&file, screens).unwrap();
-    }
-    let golden = fs::read_to_string(&file).unwrap_or_default();
-    assert!(
-        screens == golden,
-        "{name} looks different; PITOOL_UPDATE_GOLDEN=1 rewrites.\n{screens}"
-    );
+fn kept(name: &str, screens: &str) {
+    support::golden(&format!("screens/{name}.txt"), screens);
 }
 
 /// All views of a scene; it must leave its folder as it was.
@@ -333,7 +324,7 @@ fn golden(name: &str, scene: &Scene) {
     for (view, screen) in views {
         write!(screens, "\n=== {view}\n{screen}").unwrap();
     }
-    compare(name, &screens);
+    kept(name, &screens);
 }
 
 /// A folder with tools of which one has something of each kind wrong with it.
@@ -453,7 +444,7 @@ fn init() {
     // It writes, so each view has a folder of its own.
     let small = Scene::new("init").screen(SMALL, &[]);
     let pipe = Scene::new("init").log(&[]);
-    compare(
+    kept(
         "init",
         &format!("$ pitool init\n\n=== a terminal of 80x24\n{small}\n=== a pipe\n{pipe}"),
     );
@@ -489,5 +480,5 @@ fn progress() {
         )
         .unwrap();
     }
-    compare("progress", &screens);
+    kept("progress", &screens);
 }

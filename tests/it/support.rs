@@ -269,3 +269,18 @@ pub(crate) fn message(calls: &[(&str, &str, Value)]) -> Value {
 pub(crate) fn project() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
+
+/// Compares what a person sees with what is kept in `tests/golden/`; `PITOOL_UPDATE_GOLDEN=1` writes it anew.
+#[track_caller]
+pub(crate) fn golden(file: &str, seen: &str) {
+    let path = project().join("tests/golden").join(file);
+    if std::env::var_os("PITOOL_UPDATE_GOLDEN").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, seen).unwrap();
+    }
+    let golden = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        seen == golden,
+        "{file} looks different; PITOOL_UPDATE_GOLDEN=1 rewrites.\n{seen}"
+    );
+}

@@ -33,13 +33,15 @@ use super::{Exit, Global, duration};
 /// LC_ALL=C.UTF-8 and TZ=UTC. What `pitool declare` prints is compared with cases/declare.json, so that no model is told
 /// of something else unnoticed.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXIT_CODES, after_long_help = AFTER_LONG_HELP)]
+#[command(after_long_help = AFTER_LONG_HELP)]
 pub(crate) struct Args {
-    /// Files or folders of cases, or part of the names of those to run [default: all cases of the tools folders]
+    /// Files, folders or parts of names of cases [default: all]
     #[arg(value_name = "FILE")]
     wanted: Vec<String>,
 
-    /// Record what comes out now; expectations that still hold stay as they are written
+    /// Record what comes out now
+    ///
+    /// Expectations that still hold stay as they are written.
     #[arg(long)]
     update: bool,
 
@@ -59,9 +61,6 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["update", "report"])]
     list: bool,
 }
-
-const EXIT_CODES: &str = "Exit codes: 0 all as recorded (or recorded anew); 1 something else came out; 2 the command \
-                          line, a manifest or a case could not be understood, or there are no cases.";
 
 /// The exit codes stand on one line: clap wraps it.
 const AFTER_LONG_HELP: &str = r#"A case, tools.d/cases/notes.json:

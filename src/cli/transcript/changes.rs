@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::Source;
 use crate::cli::{Exit, Global, load, print};
 
-/// Print what changed from the transcript's tools to those of the tools folder
+/// Print what changed from its tools to those of the tools folder
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]

@@ -12,9 +12,9 @@ use super::changes::declarations;
 use super::{Source, read_messages};
 use crate::cli::{Exit, Global, print};
 
-/// Print the messages to append so that the transcript declares exactly the tools folder, one a line
+/// Print what to append so that it declares the tools folder
 ///
-/// Nothing is printed when nothing changed and nothing is pending.
+/// Messages, one a line. Nothing is printed when nothing changed and nothing is pending.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]

@@ -8,7 +8,7 @@ use super::Source;
 use crate::cli::{Exit, print};
 use crate::report::sanitize;
 
-/// Find calls without a result, results without a call, and whatever else a provider refuses
+/// Find what a provider refuses, such as calls without a result
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Exit codes: 0 nothing found; 1 something found; 2 the transcript could not be read."

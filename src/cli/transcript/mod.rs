@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::{Exit, Global};
 
-/// Look at a transcript: a JSON array, JSON lines or a pi session file
+/// Look at a transcript: an array, JSON lines or a session file
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]

@@ -9,7 +9,7 @@ use super::Source;
 use crate::cli::{Exit, print};
 use crate::report::sanitize;
 
-/// Print the transcript so that every provider accepts it, and say on stderr what was done
+/// Print it so that every provider accepts it
 ///
 /// Missing results become errors that say so, results without a call go, results come directly behind their calls, ids
 /// become unique.

@@ -6,7 +6,9 @@ use pitool::transcript::{ToolChangeSupport, resolve_tools};
 use super::Source;
 use crate::cli::{Exit, Global, print};
 
-/// Print which tools go into the request, and how many system messages that takes care of
+/// Print which tools go into the request
+///
+/// And how many system messages that takes care of.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]

@@ -39,7 +39,7 @@ use crate::report::style::{Styles, When};
 /// of any kind. Any number of inputs stream through in order, one JSON value after another.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Exit codes: 0 all valid; 1 some input is invalid; 2 the command line, a manifest or an input could \
+    after_long_help = "Exit codes: 0 all valid; 1 some input is invalid; 2 the command line, a manifest or an input could \
                   not be understood; 141 when stdout was closed early."
 )]
 pub(crate) struct Args {
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", conflicts_with = "schema")]
     tool: Option<String>,
 
-    /// Read values of any kind and judge them by the JSON Schema in this file
+    /// Read values of any kind, judge them by this JSON Schema
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
 
@@ -56,34 +56,34 @@ pub(crate) struct Args {
     report: Report,
 
     /// Name the input in each line of --report jsonl and in the summary, so that many inputs can be told apart
-    #[arg(long, value_name = "NAME")]
+    #[arg(hide_short_help = true, long, value_name = "NAME")]
     source: Option<String>,
 
     /// When the whole input is judged, write to this file how many inputs were valid, invalid and unreadable
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["compare", "fail_fast"])]
+    #[arg(hide_short_help = true, long, value_name = "FILE", conflicts_with_all = ["compare", "fail_fast"])]
     summary: Option<PathBuf>,
 
     /// Show what coercion changed, where, and by which rule
     #[arg(long)]
     explain: bool,
 
-    /// Show how the coercions off, standard and extended judge the same input
+    /// Judge with coercion off, standard and extended side by side
     #[arg(long, conflicts_with_all = ["explain", "coerce"])]
     compare: bool,
 
     /// How arguments are coerced, whatever the manifests say
-    #[arg(long, value_name = "HOW", value_enum)]
+    #[arg(hide_short_help = true, long, value_name = "HOW", value_enum)]
     coerce: Option<Coerce>,
 
     /// Refuse arguments that coercion would make less of, such as 3.7 for an integer
-    #[arg(long)]
+    #[arg(hide_short_help = true, long)]
     deny_lossy: bool,
 
     /// Stop at the first input that is invalid or cannot be understood
-    #[arg(long)]
+    #[arg(hide_short_help = true, long)]
     fail_fast: bool,
 
-    /// Know only the tools whose names match; repeatable, `*` matches anything
+    /// Know only tools of such names; repeatable, `*` matches anything
     #[arg(long, value_name = "PATTERN", conflicts_with = "schema")]
     only: Vec<Pattern>,
 
@@ -92,7 +92,7 @@ pub(crate) struct Args {
     from: Option<Format>,
 
     /// In arrays and session files judge calls that have a result too
-    #[arg(long, conflicts_with_all = ["tool", "schema"])]
+    #[arg(hide_short_help = true, long, conflicts_with_all = ["tool", "schema"])]
     rerun: bool,
 
     #[command(flatten)]
