@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use pitool::call::Profile;
 use pitool::registry::{Loaded, Problem, Registry, Severity};
@@ -89,4 +90,12 @@ pub(crate) fn text(problem: &Problem, styles: &Styles) -> String {
 pub(crate) fn withheld(loaded: &Loaded) -> Option<String> {
     let file = loaded.unloadable()?;
     Some(format!("{} could not be loaded", file.display()))
+}
+
+/// The registry for the rest of the process: to give the memory of thousands of tools back piece by piece would only delay
+/// its end.
+pub(crate) fn for_good(registry: Registry) -> Arc<Registry> {
+    let registry = Arc::new(registry);
+    std::mem::forget(Arc::clone(&registry));
+    registry
 }

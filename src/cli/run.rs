@@ -182,7 +182,7 @@ async fn run_all(
     };
     let images = args.save_images.as_deref().map(Images::in_folder);
     let images = images.transpose()?;
-    let registry = Arc::new(loaded.registry);
+    let registry = load::for_good(loaded.registry);
     let listeners = Listeners::new(&args.listening(global), &registry, signals.stopper())?;
     registry.hear_servers(Listeners::hear(&listeners));
     let servers = Arc::clone(&registry);
@@ -225,7 +225,10 @@ fn dry_run(args: &Args, loaded: Loaded) -> anyhow::Result<Exit> {
         ..Tally::default()
     };
     let permits = args.permits();
-    let runner = Runner::new(Arc::new(loaded.registry), args.options(withheld, None));
+    let runner = Runner::new(
+        load::for_good(loaded.registry),
+        args.options(withheld, None),
+    );
     let mut turns = stdin::turns(args.reading());
     while let Some(read) = turns.blocking_recv() {
         match read {

@@ -159,7 +159,7 @@ impl Args {
         // What cannot be looked at is not there: its calls are judged as those of unknown tools.
         self.connect.look_and_tell(&mut registry, global)?;
         match &self.tool {
-            None => Ok(Subject::Messages(Arc::new(registry))),
+            None => Ok(Subject::Messages(load::for_good(registry))),
             Some(name) => match registry.get(name) {
                 Some(tool) => Ok(Subject::Tool(Arc::clone(tool))),
                 None => Err(no_such_tool(name, &registry)),
