@@ -13,16 +13,16 @@ fn help(command: &[String], option: &str) -> String {
 }
 
 /// A command and all below it.
-fn commands(command: Vec<String>) -> Vec<Vec<String>> {
-    let text = help(&command, "-h");
+fn commands(command: &[String]) -> Vec<Vec<String>> {
+    let text = help(command, "-h");
     let below = text.lines().skip_while(|line| *line != "Commands:").skip(1);
     let names = below
         .take_while(|line| line.starts_with(' '))
         .filter(|line| !line.starts_with("   "))
         .filter_map(|line| line.split_whitespace().next().map(str::to_owned));
-    let mut all = vec![command.clone()];
+    let mut all = vec![command.to_vec()];
     for name in names {
-        all.extend(commands([command.clone(), vec![name]].concat()));
+        all.extend(commands(&[command, &[name]].concat()));
     }
     all
 }
@@ -31,7 +31,7 @@ fn commands(command: Vec<String>) -> Vec<Vec<String>> {
 fn short_help_fits_a_screen_and_the_reference_is_reviewed() {
     let mut reference = String::new();
     let mut too_long = Vec::new();
-    for command in commands(Vec::new()) {
+    for command in commands(&[]) {
         let words = [vec!["pitool".to_owned()], command.clone()]
             .concat()
             .join(" ");
