@@ -31,17 +31,17 @@ pub(crate) fn committed(name: &str) -> Vec<Case> {
 }
 
 /// Reads a file that may lie outside the repository; nothing where it does not.
-pub(crate) fn outside(name: &str) -> Vec<Case> {
+pub(crate) fn read_outside(name: &str) -> Vec<Case> {
+    outside(name).map_or_else(Vec::new, |file| read(&file))
+}
+
+/// A file outside the repository, where it is there.
+pub(crate) fn outside(name: &str) -> Option<PathBuf> {
     let folder = env::var_os("PITOOL_CONFORMANCE").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/conformance"),
         PathBuf::from,
     );
-    let file = folder.join(name);
-    if file.exists() {
-        read(&file)
-    } else {
-        Vec::new()
-    }
+    Some(folder.join(name)).filter(|file| file.exists())
 }
 
 fn read(file: &Path) -> Vec<Case> {

@@ -5,6 +5,7 @@
 //! `../shared/conformance` holds them.
 
 mod batch;
+mod bfcl;
 mod cases;
 mod exceptions;
 mod transcript;

@@ -4,7 +4,7 @@ use pitool::schema::{AcceptOptions, Schema, error_text};
 use serde_json::{Value, json};
 
 use crate::{
-    cases::{Case, committed, outside},
+    cases::{Case, committed, read_outside},
     exceptions::{self, Right},
 };
 
@@ -25,13 +25,13 @@ fn the_official_suite_agrees() {
 
 #[test]
 fn real_tools_agree() {
-    let cases = outside("real-tools.jsonl");
+    let cases = read_outside("real-tools.jsonl");
     replay(&cases, cases.len());
 }
 
 #[test]
 fn random_schemas_agree() {
-    let cases = outside("fuzz.jsonl");
+    let cases = read_outside("fuzz.jsonl");
     replay(&cases, cases.len());
 }
 
