@@ -71,6 +71,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 fn check(file: &Path, format: Format) -> Result<(), String> {
     let text = std::fs::read_to_string(file).expect("a case can be read");
     let case: Value = serde_json::from_str(&text).expect("a case is JSON");
+    let source = case["source"].as_str().unwrap_or_default();
+    assert!(names_its_page(source), "{}: {source}", file.display());
     let is_recognised = read(&case["input"], None);
     let as_told = read(&case["input"], Some(format));
     assert_eq!(is_recognised, as_told, "{}", file.display());
@@ -83,6 +85,12 @@ fn check(file: &Path, format: Format) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("{} is now\n{actual}", file.display()))
+}
+
+/// Whether a source is the address of a page and the day on which it was read.
+fn names_its_page(source: &str) -> bool {
+    let page_and_day = regex::Regex::new(r"^https://[^ ]+/[^ ]+.*, read 20\d\d-\d\d-\d\d(;|$)");
+    page_and_day.expect("a pattern").is_match(source)
 }
 
 fn read(input: &Value, from: Option<Format>) -> Document {
