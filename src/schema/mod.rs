@@ -4,6 +4,7 @@
 //! judge validity. Coercion and the words of a violation are the reference's (`@earendil-works/pi-schema` 1.6.0).
 //! Nothing here ever fetches anything.
 
+pub(crate) mod applicator;
 mod assertion;
 mod coerce;
 mod convert;

@@ -12,6 +12,7 @@ use serde_json::{Map, Number, Value};
 
 use super::{
     CompileError,
+    applicator::is_schema,
     pattern::Pattern,
     reference::{Base, Identifiers},
 };
@@ -612,7 +613,6 @@ impl<'a> Reader<'a> {
         }
         let (consequence, alternative) = (written.get("then"), written.get("else"));
         let is_alone = consequence.is_none() && alternative.is_none();
-        let is_schema = |test: &&Value| test.is_object() || test.is_boolean();
         if let Some(test) = written
             .get("if")
             .filter(|test| !is_alone || is_schema(test))

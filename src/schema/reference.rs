@@ -7,33 +7,8 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
+use super::applicator::{Holds, holds};
 use super::uri;
-
-/// Keywords whose value is one schema.
-const ONE: [&str; 11] = [
-    "additionalItems",
-    "additionalProperties",
-    "contains",
-    "contentSchema",
-    "else",
-    "if",
-    "not",
-    "propertyNames",
-    "then",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-];
-/// Keywords whose value is a list of schemas.
-const LISTS: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
-/// Keywords whose value is an object of schemas.
-const MAPS: [&str; 6] = [
-    "$defs",
-    "definitions",
-    "dependencies",
-    "dependentSchemas",
-    "patternProperties",
-    "properties",
-];
 
 /// A base URI of the document, by its place in [`Identifiers::bases`]: one for each `$id`, and the root's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -190,15 +165,14 @@ fn index(token: &str) -> Option<usize> {
 /// Hands over every place of a schema object where a schema stands, in source order.
 fn each_subschema<'a>(keywords: &'a Map<String, Value>, visit: &mut dyn FnMut(&'a Value)) {
     for (keyword, value) in keywords {
-        let keyword = keyword.as_str();
-        match value {
-            Value::Object(members) if MAPS.contains(&keyword) => {
+        match (holds(keyword), value) {
+            (Some(Holds::Members), Value::Object(members)) => {
                 members.values().for_each(&mut *visit);
             }
-            Value::Array(items) if keyword == "items" || LISTS.contains(&keyword) => {
+            (Some(Holds::List | Holds::SchemaOrList), Value::Array(items)) => {
                 items.iter().for_each(&mut *visit);
             }
-            _ if keyword == "items" || ONE.contains(&keyword) => visit(value),
+            (Some(Holds::Schema | Holds::SchemaOrList), schema) => visit(schema),
             _ => {}
         }
     }

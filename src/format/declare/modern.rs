@@ -5,7 +5,9 @@
 
 use serde_json::{Map, Value};
 
-use super::walk::{is_schema, map_subschemas};
+use crate::schema::applicator::{Holds, holds, is_schema};
+
+use super::walk::map_subschemas;
 
 const TYPES: [&str; 7] = [
     "null", "boolean", "object", "array", "number", "string", "integer",
@@ -60,26 +62,23 @@ fn split_dependencies(keywords: &mut Map<String, Value>) {
 
 /// The value of a keyword, or nothing where it is of the wrong type.
 fn well_formed(keyword: &str, value: Value) -> Option<Value> {
-    let is_well_formed = match keyword {
-        "type" => return well_formed_type(value),
-        "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => {
-            return only_schemas(value);
-        }
-        "dependentRequired" => value.is_object(),
-        "required" | "enum" | "examples" => value.is_array(),
-        "anyOf" | "allOf" | "oneOf" | "prefixItems" => value
+    let is_well_formed = match holds(keyword) {
+        Some(Holds::Members) => return only_schemas(value),
+        Some(Holds::List) => value
             .as_array()
             .is_some_and(|list| !list.is_empty() && list.iter().all(is_schema)),
-        "items"
-        | "contains"
-        | "additionalProperties"
-        | "not"
-        | "if"
-        | "then"
-        | "else"
-        | "propertyNames"
-        | "unevaluatedItems"
-        | "unevaluatedProperties" => is_schema(&value),
+        Some(Holds::Schema | Holds::SchemaOrList) => is_schema(&value),
+        None => return well_formed_assertion(keyword, value),
+    };
+    is_well_formed.then_some(value)
+}
+
+/// The value of a keyword that holds no schemas, or nothing where it is of the wrong type.
+fn well_formed_assertion(keyword: &str, value: Value) -> Option<Value> {
+    let is_well_formed = match keyword {
+        "type" => return well_formed_type(value),
+        "dependentRequired" => value.is_object(),
+        "required" | "enum" | "examples" => value.is_array(),
         "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {
             value.is_number()
         }

@@ -2,30 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// Keywords whose value is one schema.
-const ONE: [&str; 11] = [
-    "additionalProperties",
-    "contains",
-    "contentSchema",
-    "else",
-    "if",
-    "items",
-    "not",
-    "propertyNames",
-    "then",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-];
-/// Keywords whose value is a list of schemas.
-const LISTS: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
-/// Keywords whose value is an object of schemas.
-const MAPS: [&str; 5] = [
-    "$defs",
-    "definitions",
-    "dependentSchemas",
-    "patternProperties",
-    "properties",
-];
+use crate::schema::applicator::{Holds, holds, is_schema};
 
 /// Replaces every direct subschema of `keywords` by what `change` makes of it; `path` is the JSON Pointer of the
 /// schema, and `change` gets that of the subschema. Order is kept.
@@ -36,8 +13,8 @@ pub(super) fn map_subschemas(
 ) -> Map<String, Value> {
     let changed = keywords.into_iter().map(|(keyword, value)| {
         let at = step(path, &keyword);
-        let value = match value {
-            Value::Object(map) if MAPS.contains(&keyword.as_str()) => map
+        let value = match (holds(&keyword), value) {
+            (Some(Holds::Members), Value::Object(map)) => map
                 .into_iter()
                 .map(|(key, schema)| {
                     let schema = change(&step(&at, &key), schema);
@@ -45,22 +22,19 @@ pub(super) fn map_subschemas(
                 })
                 .collect::<Map<_, _>>()
                 .into(),
-            Value::Array(list) if LISTS.contains(&keyword.as_str()) => list
+            (Some(Holds::List | Holds::SchemaOrList), Value::Array(list)) => list
                 .into_iter()
                 .enumerate()
                 .map(|(index, schema)| change(&format!("{at}/{index}"), schema))
                 .collect(),
-            schema if ONE.contains(&keyword.as_str()) && is_schema(&schema) => change(&at, schema),
-            other => other,
+            (Some(Holds::Schema | Holds::SchemaOrList), schema) if is_schema(&schema) => {
+                change(&at, schema)
+            }
+            (_, other) => other,
         };
         (keyword, value)
     });
     changed.collect()
-}
-
-/// Whether a value can be a schema at all.
-pub(super) fn is_schema(value: &Value) -> bool {
-    value.is_object() || value.is_boolean()
 }
 
 /// A JSON Pointer one key longer.
