@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, ToSocketAddrs as _};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -15,6 +16,7 @@ use pitool::journal::Journal;
 use pitool::mcp::Hear;
 use pitool::mcp::server::{self, Access, Reload, Serving, Token};
 use pitool::registry::Registry;
+use pitool::stop::{StopLevel, Stopper};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
@@ -22,6 +24,7 @@ use tokio::net::unix::pipe;
 use super::listeners::{Listeners, Listening};
 use super::options::CallOptions;
 use super::signals::Signals;
+use super::stdout::StdoutWatch;
 use super::{Exit, Global, Hinted, complain, load};
 use crate::report::style::When;
 
@@ -29,7 +32,7 @@ use crate::report::style::When;
 ///
 /// Speaks MCP on stdin and stdout, or with --http over streamable HTTP with any number of clients. Each tools/call is a
 /// batch of one: validated, coerced, hooked and run as by `run`. Changed manifests are announced to the clients; a set
-/// that does not load is not taken. Ends when stdin ends, over HTTP with a signal.
+/// that does not load is not taken. Ends when stdin ends and all is answered, over HTTP with a signal.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Listen at HOST:PORT or PORT instead; port 0 takes any free one
@@ -92,16 +95,21 @@ async fn serve(
     }
     let serving = Serving::new(runner, listeners.clone(), signals.stop());
     let folders = load::folders(global);
+    let stopper = signals.stopper();
     let served = tokio::select! {
-        served = entrance.serve(&serving) => served,
+        served = entrance.serve(&serving, &stopper) => served,
         () = server::watch(&serving, &folders, args.reload(global, hear)) => Ok(()),
     };
     serving.registry().close_servers().await;
     drop(serving);
     let (_, events_file) = Listeners::finish(listeners);
     events_file.context("cannot write the events file")?;
-    served.context("cannot serve")?;
-    Ok(signals.received().map_or(Exit::Ok, Exit::Signal))
+    match (signals.received(), served) {
+        (Some(signal), Ok(())) => Ok(Exit::Signal(signal)),
+        (None, Ok(())) => Ok(Exit::Ok),
+        (_, Err(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::ClosedPipe),
+        (_, Err(error)) => Err(error).context("cannot serve"),
+    }
 }
 
 /// Tells of calls that an earlier server started and never answered: what came of them somebody has to find out.
@@ -179,15 +187,28 @@ enum Entrance {
 }
 
 impl Entrance {
-    async fn serve(self, serving: &Serving) -> io::Result<()> {
+    async fn serve(self, serving: &Serving, stopper: &Stopper) -> io::Result<()> {
         match self {
-            Self::Stdio => server::serve_stdio(serving, input()?, output()?).await,
+            Self::Stdio => serve_stdio(serving, stopper).await,
             Self::Http(listener, access) => {
                 let listener = tokio::net::TcpListener::from_std(listener)?;
                 let url = server::url(listener.local_addr()?);
                 complain(&format!("serving MCP on {url}"));
                 server::serve_http(serving, listener, access).await
             }
+        }
+    }
+}
+
+/// Serves the client on stdin and stdout. One that does not read any more is gone: what runs for it is stopped.
+async fn serve_stdio(serving: &Serving, stopper: &Stopper) -> io::Result<()> {
+    let stdout = StdoutWatch::new();
+    let mut served = pin!(server::serve_stdio(serving, input()?, output()?));
+    tokio::select! {
+        served = &mut served => served,
+        () = stdout.closed() => {
+            stopper.raise(StopLevel::Now);
+            served.await.and(Err(io::ErrorKind::BrokenPipe.into()))
         }
     }
 }

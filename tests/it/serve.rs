@@ -442,6 +442,16 @@ fn the_end_of_stdin_ends_it_after_the_answers() {
 }
 
 #[test]
+fn a_client_that_does_not_read_any_more_ends_it_with_all_its_processes() {
+    let mut served = serve_sh(&[("slow", "echo $$ > pid; sleep 60 & wait")]);
+    served.send("tools/call", &json!({"name": "slow"}));
+    let pid = served.wait_for_file("pid");
+    drop(served.stdout);
+    assert_eq!(served.child.wait().unwrap().code(), Some(141));
+    assert!(!Path::new(&format!("/proc/{}", pid.trim())).exists());
+}
+
+#[test]
 fn a_signal_ends_it_with_all_its_processes() {
     let mut served = serve_sh(&[("slow", "echo $$ > pid; sleep 60 & wait")]);
     served.send("tools/call", &json!({"name": "slow"}));

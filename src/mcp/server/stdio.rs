@@ -1,20 +1,21 @@
 //! The server's end of stdio: one JSON-RPC message per line.
 //!
 //! The SDK's own transport drops a line that it cannot read, and the client waits for ever; here such a line gets an
-//! error, and arguments may be as deep and as strange as everywhere else.
+//! error, and arguments may be as deep and as strange as everywhere else. The SDK also gives up calls that run longer than
+//! a few seconds after the end of the input; here the end is told once all that was asked is answered.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::sync::Arc;
 
 use rmcp::ErrorData;
-use rmcp::model::{ClientJsonRpcMessage, ErrorCode, RequestId};
+use rmcp::model::{ClientJsonRpcMessage, ClientNotification, ErrorCode, JsonRpcMessage, RequestId};
 use rmcp::serve_server;
 use rmcp::service::{RoleServer, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 
 use crate::json;
 use crate::mcp::lines::{Line, Lines, MAX_LINE};
@@ -64,6 +65,7 @@ struct LineTransport<R, W> {
     lines: Lines<R>,
     output: Arc<Mutex<W>>,
     messages: VecDeque<Read>,
+    unanswered: Unanswered,
 }
 
 /// What a line is.
@@ -80,7 +82,53 @@ impl<R, W> LineTransport<R, W> {
             lines: Lines::new(input, MAX_LINE),
             output: Arc::new(Mutex::new(output)),
             messages: VecDeque::new(),
+            unanswered: Unanswered::default(),
         }
+    }
+}
+
+/// The requests that were read and wait for their answers. Cheap to clone; all clones are one.
+#[derive(Clone, Default)]
+struct Unanswered(Arc<watch::Sender<HashSet<RequestId>>>);
+
+impl Unanswered {
+    /// A message came in. A request that the client takes back is never answered.
+    fn note(&self, message: &ClientJsonRpcMessage) {
+        match message {
+            JsonRpcMessage::Request(request) => self.0.send_modify(|ids| {
+                ids.insert(request.id.clone());
+            }),
+            JsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::CancelledNotification(cancelled) =
+                    &notification.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    self.remove(id);
+                }
+            }
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
+        }
+    }
+
+    fn remove(&self, id: &RequestId) {
+        self.0.send_modify(|ids| {
+            ids.remove(id);
+        });
+    }
+
+    /// Waits until there are none.
+    async fn gone(&self) {
+        let mut ids = self.0.subscribe();
+        let _ = ids.wait_for(HashSet::is_empty).await;
+    }
+}
+
+/// The request that a message answers.
+fn answered(message: &TxJsonRpcMessage<RoleServer>) -> Option<&RequestId> {
+    match message {
+        JsonRpcMessage::Response(response) => Some(&response.id),
+        JsonRpcMessage::Error(error) => error.id.as_ref(),
+        JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
     }
 }
 
@@ -102,14 +150,23 @@ where
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let output = Arc::clone(&self.output);
-        async move { write(&output, serde_json::to_vec(&message)?).await }
+        let (output, unanswered) = (Arc::clone(&self.output), self.unanswered.clone());
+        async move {
+            let written = write(&output, serde_json::to_vec(&message)?).await;
+            if let Some(id) = answered(&message) {
+                unanswered.remove(id);
+            }
+            written
+        }
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
             match self.messages.pop_front() {
-                Some(Read::Message(message)) => return Some(*message),
+                Some(Read::Message(message)) => {
+                    self.unanswered.note(&message);
+                    return Some(*message);
+                }
                 Some(Read::Wrong(error)) => {
                     let output = Arc::clone(&self.output);
                     // On its own, so that giving up this read does not tear the line. It ends with the write.
@@ -118,7 +175,10 @@ where
                     });
                 }
                 None => {
-                    let line = self.lines.next().await.ok()??;
+                    let Ok(Some(line)) = self.lines.next().await else {
+                        self.unanswered.gone().await;
+                        return None;
+                    };
                     self.messages.extend(read(&line));
                 }
             }
@@ -172,5 +232,28 @@ fn message(value: Value) -> Read {
             ErrorCode::INVALID_REQUEST,
             message::NOT_A_MESSAGE,
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+    use rmcp::model::ServerResult;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_end_is_told_when_all_is_answered_that_was_not_taken_back() {
+        let requests = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}
+{"jsonrpc":"2.0","id":2,"method":"ping"}
+{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#;
+        let mut transport = LineTransport::new(&requests[..], Vec::new());
+        for _ in 0..3 {
+            assert!(transport.receive().await.is_some());
+        }
+        assert!(transport.receive().now_or_never().is_none(), "1 is open");
+        let answer = JsonRpcMessage::response(ServerResult::empty(()), RequestId::Number(1));
+        transport.send(answer).await.unwrap();
+        assert!(transport.receive().await.is_none());
     }
 }
