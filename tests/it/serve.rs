@@ -231,6 +231,31 @@ fn errors_of_the_protocol_are_errors_of_json_rpc() {
 }
 
 #[test]
+fn arguments_that_are_no_object_are_judged_as_in_a_message() {
+    let parameters = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+    let tool = json!({"name": "a", "description": "", "parameters": parameters, "execute": {"command": ["cat"]}});
+    let mut served = serve(&[], &[("a", tool)]);
+    let mut case = |arguments: Value, text: &str, is_error: bool| {
+        assert_eq!(
+            served.call("a", &arguments)["result"],
+            json!({"content": [{"type": "text", "text": text}], "isError": is_error})
+        );
+    };
+    case(json!(r#"{"n": "5"}"#), r#"{"n":5}"#, false);
+    case(json!(" "), "{}", false);
+    case(
+        json!("[1]"),
+        "Invalid arguments for tool \"a\": Tool arguments must be a JSON object\n\nReceived arguments:\n[1]",
+        true,
+    );
+    case(
+        json!([1]),
+        "Validation failed for tool \"a\":\n  - root: expected object, got array\n\nReceived arguments:\n[\n  1\n]",
+        true,
+    );
+}
+
+#[test]
 fn a_tool_that_fails_is_a_result() {
     let mut served = serve_sh(&[("fail", "echo half; echo why >&2; exit 3")]);
     assert_eq!(

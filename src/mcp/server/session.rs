@@ -10,8 +10,9 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer};
 use rmcp::{ErrorData, ServerHandler};
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::format;
 use crate::message::ToolCall;
 
 use super::tools::declaration;
@@ -49,8 +50,15 @@ impl Session {
         }
     }
 
-    /// The call of a request; its id is for events and the journal.
+    /// The call of a request; its id is for events and the journal. Text is arguments text, as in every message.
     fn tool_call(&self, request: &RequestId, name: &str, arguments: Value) -> ToolCall {
+        let (arguments, arguments_error) = match arguments {
+            Value::String(text) => match format::parse_arguments(&text) {
+                Ok(arguments) => (arguments, None),
+                Err(reason) => (json!({}), Some(reason)),
+            },
+            arguments => (arguments, None),
+        };
         let id = match self.number {
             Some(number) => format!("{number}.{request}"),
             None => request.to_string(),
@@ -59,7 +67,7 @@ impl Session {
             id,
             name: name.to_owned(),
             arguments,
-            arguments_error: None,
+            arguments_error,
         }
     }
 
@@ -162,12 +170,17 @@ impl ServerHandler for Session {
                 None,
             ));
         };
-        let arguments = params.get("arguments").cloned().unwrap_or_default();
+        let arguments = params.get("arguments").cloned();
+        let arguments = arguments.unwrap_or_else(|| json!({}));
         let call = self.tool_call(&context.id, name, arguments);
         let call = call::run(&self.serving, &call, self.log_level(), &context);
         let result = Box::pin(call).await?;
-        let result = serde_json::to_value(result)
+        let mut result = serde_json::to_value(result)
             .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        // A field of the newest protocol, which is not spoken; where it knows the result, the SDK leaves it out.
+        if let Some(fields) = result.as_object_mut() {
+            fields.shift_remove("resultType");
+        }
         Ok(CustomResult::new(result))
     }
 }
