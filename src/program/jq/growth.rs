@@ -2,12 +2,15 @@
 //!
 //! Most filters pick, build and compare: what they take is bounded by their input and their text. Those that can go on by
 //! themselves (a definition that calls itself, `range`, `repeat`, …) or make much of little (`*` repeats strings) are told
-//! apart here; they run in a process of their own, see [`super::apart`]. A loop over the input (`reduce`, `foreach`) can nest
-//! as deep as the input is long, which is no matter where that is short.
+//! apart here, and so are those that put together too many copies of it ([`super::copies`]); they run in a process of their
+//! own, see [`super::apart`]. A loop over the input (`reduce`, `foreach`) can nest as deep as the input is long, which is
+//! no matter where that is short.
 
 use jaq_core::load::Lexer;
 use jaq_core::load::lex::{StrPart, Tok, Token};
 use serde_json::Value;
+
+use super::copies::{MANY, copies};
 
 /// A longer text is not looked into: its own nesting may be deep.
 const SHORT: usize = 2048;
@@ -16,13 +19,20 @@ const SHORT: usize = 2048;
 const LOOPS: [&str; 2] = ["foreach", "reduce"];
 
 /// jq's own filters that go on by themselves.
-const UNBOUNDED: [&str; 6] = [
+const UNBOUNDED: [&str; 7] = [
     "combinations",
     "range",
     "recurse",
     "repeat",
     "until",
+    "walk",
     "while",
+];
+
+/// The words that stand before a term or between two.
+pub(super) const KEYWORDS: [&str; 15] = [
+    "and", "as", "catch", "def", "elif", "else", "foreach", "if", "import", "include", "label",
+    "or", "reduce", "then", "try",
 ];
 
 /// How many values an input has at most that loops may nest in the process itself: even all pairs of them are too few to
@@ -71,6 +81,7 @@ impl Growth {
             return Self::Bounded;
         };
         match growth(&tokens) {
+            _ if copies(&tokens) > MANY => Self::Unbounded,
             Self::Bounded
                 if text.len() <= SIMPLE && pipes(&tokens) <= 1 && is_simple_item(&tokens) =>
             {
@@ -175,12 +186,16 @@ fn is_simple_symbol(symbol: &str) -> bool {
 /// Whether the block at this place is a list: nothing stands before it that it could be an index of.
 fn is_list(tokens: &[Token<&str>], at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|before| tokens.get(before));
-    let is_operator = |token: &Token<&str>| match &token.1 {
-        Tok::Sym => !token.0.starts_with('.') && token.0 != "?",
-        Tok::Word => ["and", "elif", "else", "if", "or", "then"].contains(&token.0),
-        _ => false,
-    };
     tokens[at].0.starts_with('[') && before.is_none_or(is_operator)
+}
+
+/// Whether a term may follow this token, instead of an index of it.
+pub(super) fn is_operator(token: &Token<&str>) -> bool {
+    match &token.1 {
+        Tok::Sym => !token.0.starts_with('.') && token.0 != "?",
+        Tok::Word => KEYWORDS.contains(&token.0),
+        _ => false,
+    }
 }
 
 fn growth(tokens: &[Token<&str>]) -> Growth {
@@ -191,11 +206,20 @@ fn growth(tokens: &[Token<&str>]) -> Growth {
         Tok::Sym if matches!(token.0, "*" | "*=") => Growth::Unbounded,
         _ => inner(token).map(growth).max().unwrap_or(Growth::Bounded),
     });
-    growths.max().unwrap_or(Growth::Bounded)
+    let growth = growths.max().unwrap_or(Growth::Bounded);
+    // Every level is changed after those below it, and may hold copies of them.
+    let updates_all_levels = mentions(tokens, "..") > 0 && mentions(tokens, "|=") > 0;
+    if updates_all_levels {
+        Growth::Unbounded
+    } else {
+        growth
+    }
 }
 
 /// The token lists inside a token: of brackets, and of what is interpolated into a string.
-fn inner<'t, 's>(token: &'t Token<&'s str>) -> Box<dyn Iterator<Item = &'t [Token<&'s str>]> + 't> {
+pub(super) fn inner<'t, 's>(
+    token: &'t Token<&'s str>,
+) -> Box<dyn Iterator<Item = &'t [Token<&'s str>]> + 't> {
     match &token.1 {
         Tok::Block(tokens) => Box::new(std::iter::once(&tokens[..])),
         Tok::Str(parts) => Box::new(parts.iter().filter_map(|part| match part {
@@ -221,14 +245,17 @@ fn calls_itself(tokens: &[Token<&str>]) -> bool {
         }
         open > 0
     });
-    body.into_iter().any(|token| names(token, name))
+    let body = &rest[..body.count()];
+    mentions(body, name) > 0
 }
 
-fn names(token: &Token<&str>, name: &str) -> bool {
-    match &token.1 {
-        Tok::Word => token.0 == name,
-        _ => inner(token).any(|tokens| tokens.iter().any(|token| names(token, name))),
-    }
+/// How often a name or a symbol occurs, in brackets and in strings as well.
+pub(super) fn mentions(tokens: &[Token<&str>], name: &str) -> u32 {
+    let mentions_of = |token: &Token<&str>| match &token.1 {
+        Tok::Word | Tok::Var | Tok::Sym => u32::from(token.0 == name),
+        _ => inner(token).map(|tokens| mentions(tokens, name)).sum(),
+    };
+    tokens.iter().map(mentions_of).sum()
 }
 
 #[cfg(test)]
@@ -309,11 +336,40 @@ mod tests {
             "{a: {b: [recurse(.)]}}",
             ".a * .b",
             ".a *= 3",
+            "walk([., .])",
+            "(.. | strings) |= \"\\(.)\\(.)\"",
             "\"\\([range(3)])\"",
         ] {
             assert_eq!(Growth::of(text), Growth::Unbounded, "{text}");
         }
         assert_eq!(Growth::of(&" ".repeat(SHORT + 1)), Growth::Unbounded);
+    }
+
+    #[test]
+    fn what_doubles_again_and_again_is_not() {
+        for doubling in [
+            ". + .",
+            "[., .]",
+            "\"\\(.)\\(.)\"",
+            "(., .)",
+            "{a: ., b: .}",
+            "@sh",
+        ] {
+            let times = |times| Growth::of(&vec![doubling; times].join(" | "));
+            assert!(times(3) <= Growth::Bounded, "{doubling}");
+            assert_eq!(times(9), Growth::Unbounded, "{doubling}");
+        }
+        let growth = Growth::of("reduce .[] as $x (.; [., .])");
+        assert_eq!(growth, Growth::Unbounded);
+    }
+
+    #[test]
+    fn no_short_text_is_nested_too_deep_to_be_judged() {
+        for (open, close) in [("[", "]"), ("(", ")"), ("if ", " end"), ("def f: ", "; .")] {
+            let levels = SHORT / (open.len() + close.len()) - 1;
+            let text = format!("{}.{}", open.repeat(levels), close.repeat(levels));
+            Growth::of(&text);
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@
 pub mod apart;
 mod compile;
 mod convert;
+mod copies;
 mod growth;
 
 use std::fmt;
