@@ -22,8 +22,12 @@ pub(super) fn message<'e>(runner: &Runner, call: &ToolCall, error: &'e CallError
         CallError::NotFound => "未知工具".into(),
         CallError::Rejected { violations, .. } if !violations.is_empty() => {
             let tool = runner.registry.get(&call.name);
-            let parameters = tool.map_or(&Value::Null, |tool| &tool.declaration.parameters);
-            first(parameters, &violations[0]).into()
+            let parameters = tool.map(|tool| tool.declaration.parameters.read());
+            first(
+                parameters.as_deref().unwrap_or(&Value::Null),
+                &violations[0],
+            )
+            .into()
         }
         _ => error.text(&call.name),
     }

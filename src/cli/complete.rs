@@ -99,8 +99,10 @@ fn arguments(current: &OsStr) -> Vec<CompletionCandidate> {
     let tool = called
         .filter_map(|word| word.to_str())
         .find_map(|word| registry.get(word));
-    let properties =
-        tool.and_then(|tool| tool.declaration.parameters.get("properties")?.as_object());
+    let parameters = tool.map(|tool| tool.declaration.parameters.read());
+    let properties = parameters
+        .as_ref()
+        .and_then(|schema| schema.get("properties")?.as_object());
     let names = properties.into_iter().flatten().map(|(name, _)| name);
     names
         .filter(|name| name.starts_with(current) && !name.chars().any(char::is_control))

@@ -136,7 +136,7 @@ impl<'a> Shown<'a> {
         };
         section(
             "Parameters",
-            &pretty::pretty(&self.declaration.parameters, styles),
+            &pretty::pretty(&self.declaration.parameters.read(), styles),
         );
         section("Manifest", &self.manifest_words(styles));
         section(
@@ -246,7 +246,11 @@ fn of_server(tool: &Tool, remote: &RemoteTool) -> Map<String, Value> {
     field("server", Some(remote.client().config().name.clone().into()));
     field("tool", Some(remote.name().into()));
     field("label", tool.label.clone().map(Value::from));
-    field("outputSchema", tool.output_schema.clone());
+    let output_schema = tool.output_schema.as_ref();
+    field(
+        "outputSchema",
+        output_schema.map(|schema| schema.read().into_owned()),
+    );
     field("annotations", tool.annotations.clone());
     let is_safe = tool.replay == Replay::Safe;
     field("replay", is_safe.then(|| "safe".into()));

@@ -131,6 +131,30 @@ pub fn depth(value: &Value) -> usize {
     deepest
 }
 
+/// Whether the values of a text nest deeper than `levels`; a text that is no JSON may be judged either way.
+pub(crate) fn is_deeper_than(levels: usize, text: &str) -> bool {
+    let openings = memchr::memchr2_iter(b'[', b'{', text.as_bytes());
+    // Few texts are long enough, and few of those have enough brackets.
+    if text.len() <= 2 * levels || openings.count() <= levels {
+        return false;
+    }
+    let (mut depth, mut in_string) = (0_usize, false);
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'\\' => _ = bytes.next(),
+            b'"' => in_string = !in_string,
+            b'[' | b'{' if !in_string => depth += 1,
+            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > levels {
+            return true;
+        }
+    }
+    false
+}
+
 /// The name of a value's type, as error texts say it: an integral number is an `integer`.
 pub fn kind(value: &Value) -> &'static str {
     match value {
@@ -244,6 +268,19 @@ mod tests {
         );
         let objects = r#"{"a":"#.repeat(3000) + "1" + &"}".repeat(3000);
         assert_eq!(depth(&parse(objects.as_bytes()).unwrap()), 1024);
+    }
+
+    #[test]
+    fn depth_of_a_text_is_that_of_its_value() {
+        for levels in 0..20 {
+            let text = nested(levels);
+            for limit in 0..20 {
+                assert_eq!(is_deeper_than(limit, &text), levels > limit);
+            }
+        }
+        let text = format!(r#"{{"[[\"[[{{{{":{}, "[[":[{{}},{{}}]}}"#, "[ ]");
+        assert!(is_deeper_than(2, &text));
+        assert!(!is_deeper_than(3, &text));
     }
 
     #[test]

@@ -50,6 +50,7 @@ pub use self::probe::{Ending, OutputKind, Printed, Probe, ProbedStdin, Sighting}
 use self::sandbox::Sandbox;
 use crate::event::Notice;
 use crate::message::ToolResult;
+use crate::schema::WrittenSchema;
 use crate::stop::Stop;
 
 /// What a call's message ends with when it was stopped.
@@ -80,7 +81,7 @@ pub enum Role<'a> {
     /// It executes a tool with these parameters, whose properties its placeholders may use.
     Tool {
         /// The JSON Schema of the arguments.
-        parameters: &'a Value,
+        parameters: &'a WrittenSchema,
     },
     /// It answers one JSON value with at most one: a hook or `prepareArguments`.
     Answer,

@@ -2,6 +2,8 @@
 //!
 //! A value is passed, never interpreted: there is no shell, a value cannot become an option, and script text takes none.
 
+use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::ffi::OsString;
 
 use serde_json::{Map, Value};
@@ -9,6 +11,7 @@ use serde_json::{Map, Value};
 use super::interpreter::anatomy;
 use super::{ProgramError, Throw};
 use crate::json;
+use crate::schema::WrittenSchema;
 
 /// More elements than any kernel takes; an error before memory is spent on them.
 const MAX_ELEMENTS: usize = 1 << 17;
@@ -181,12 +184,17 @@ fn name(text: &str) -> Option<(&str, &str)> {
 
 /// What a tool's parameters say about the names that placeholders may use.
 pub(crate) struct Declared<'a> {
-    parameters: Option<&'a Value>,
+    parameters: Option<&'a WrittenSchema>,
+    /// The parameters, read for the first placeholder.
+    schema: OnceCell<Cow<'a, Value>>,
 }
 
 impl<'a> Declared<'a> {
-    pub(crate) fn new(parameters: Option<&'a Value>) -> Self {
-        Self { parameters }
+    pub(crate) fn new(parameters: Option<&'a WrittenSchema>) -> Self {
+        Self {
+            parameters,
+            schema: OnceCell::new(),
+        }
     }
 
     fn is_declared(&self, name: &str) -> bool {
@@ -209,7 +217,11 @@ impl<'a> Declared<'a> {
 
     /// Whether a claim holds of the schema or of a part of its `allOf`.
     fn any(&self, claim: &dyn Fn(&Map<String, Value>) -> bool) -> bool {
-        let Some(Value::Object(schema)) = self.parameters else {
+        let Some(parameters) = self.parameters else {
+            return false;
+        };
+        let schema = self.schema.get_or_init(|| parameters.read());
+        let Some(schema) = schema.as_object() else {
             return false;
         };
         let parts = schema.get("allOf").and_then(Value::as_array);
@@ -442,8 +454,8 @@ mod tests {
 
     use super::*;
 
-    fn parameters() -> Value {
-        json!({"properties": {"q": {}, "t": {}, "n": {}, "a.b": {}}, "required": ["q"]})
+    fn parameters() -> WrittenSchema {
+        json!({"properties": {"q": {}, "t": {}, "n": {}, "a.b": {}}, "required": ["q"]}).into()
     }
 
     fn template(command: &[&str]) -> Result<CommandTemplate, ProgramError> {
@@ -617,7 +629,8 @@ mod tests {
 
     #[test]
     fn properties_of_all_of_are_declared() {
-        let parameters = json!({"allOf": [{"properties": {"x": {}}, "required": ["x"]}]});
+        let all_of = json!({"allOf": [{"properties": {"x": {}}, "required": ["x"]}]});
+        let parameters = all_of.into();
         let command = ["p".to_owned(), "-e".to_owned(), "{x}".to_owned()];
         assert!(CommandTemplate::new(&command, &Declared::new(Some(&parameters))).is_ok());
     }

@@ -59,7 +59,7 @@ fn manifest(manifest: Value) -> ProgramManifest {
 }
 
 fn tool(program: Value) -> Program {
-    let parameters = json!({"properties": {"q": {}, "t": {}}, "required": ["q"]});
+    let parameters = json!({"properties": {"q": {}, "t": {}}, "required": ["q"]}).into();
     let role = Role::Tool {
         parameters: &parameters,
     };
@@ -138,7 +138,7 @@ fn throws(program: Value, expected: &str) {
 
 #[track_caller]
 fn wrong(program: Value, pointer: &str, message: &str) {
-    let parameters = json!({"properties": {"q": {}}});
+    let parameters = json!({"properties": {"q": {}}}).into();
     let role = Role::Tool {
         parameters: &parameters,
     };
@@ -388,7 +388,7 @@ fn program_with_a_slash_is_in_the_folder_of_the_manifest() {
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(&script, mode).unwrap();
     let role = Role::Tool {
-        parameters: &json!({}),
+        parameters: &json!({}).into(),
     };
     let program = manifest(json!({"command": ["./hello"], "cwd": "/"}));
     let program = Program::new(&program, folder.path(), role).unwrap();

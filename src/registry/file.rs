@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::folder::{self, Listed};
 use super::problem::{Problem, Severity};
@@ -11,7 +12,7 @@ use crate::hook::{Hook, HookManifest};
 use crate::json::{self, JsonError};
 use crate::manifest::{self, Fault, Place};
 use crate::mcp::{self, ServerConfig, ServersManifest};
-use crate::tool::{Tool, ToolManifest};
+use crate::tool::{AsWritten, Tool, ToolManifest};
 
 /// What a file defines.
 #[derive(Debug)]
@@ -38,7 +39,9 @@ pub(super) fn load(listed: &Listed, home: &Path) -> Result<Definition, Vec<Probl
         text: &text,
     };
     // Nearly every file is a tool without a fault.
-    if let Ok(tool) = serde_json::from_str::<ToolManifest>(&text) {
+    if !json::is_deeper_than(json::MAX_DEPTH, &text)
+        && let Ok(tool) = serde_json::from_str::<ToolManifest<Box<RawValue>>>(&text)
+    {
         return file.tool(tool).map_err(|faults| file.problems(&faults));
     }
     let value = json::parse(text.as_bytes()).map_err(|error| vec![file.not_json(&error)])?;
@@ -52,7 +55,7 @@ pub(super) fn load(listed: &Listed, home: &Path) -> Result<Definition, Vec<Probl
     let definition = if is_hook(&value) {
         file.examine(&value, File::hook)
     } else {
-        file.examine(&value, File::tool)
+        file.examine(&value, File::tool::<Value>)
     };
     definition.map_err(|mut faults| {
         if !is_hook(&value) {
@@ -91,7 +94,7 @@ impl File<'_> {
         Err(faults)
     }
 
-    fn tool(&self, manifest: ToolManifest) -> Result<Definition, Vec<Fault>> {
+    fn tool<S: AsWritten>(&self, manifest: ToolManifest<S>) -> Result<Definition, Vec<Fault>> {
         let mut tool = manifest.into_tool(self.home)?;
         tool.source = Some(self.path.to_owned());
         Ok(Definition::Tool(Box::new(tool)))

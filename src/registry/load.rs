@@ -471,7 +471,7 @@ mod tests {
         let (loaded, _) = load(&[("a.json", &tool(""))]);
         let tool = loaded.registry.get("t").unwrap();
         assert_eq!(
-            tool.declaration.parameters,
+            *tool.declaration.parameters.read(),
             serde_json::json!({"type": "object"})
         );
         assert!(tool.source.as_ref().unwrap().ends_with("a.json"));

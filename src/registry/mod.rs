@@ -143,12 +143,7 @@ mod tests {
     use super::*;
 
     fn tool(name: &str) -> Tool {
-        let declaration = Declaration {
-            name: name.into(),
-            description: String::new(),
-            parameters: json!({"type": "object"}),
-            constrained_sampling: None,
-        };
+        let declaration = Declaration::new(name, "", json!({"type": "object"}));
         Tool::native(declaration, |_| async { Ok(ToolResult::text("ok")) })
     }
 

@@ -31,6 +31,7 @@ mod strip;
 mod union;
 mod uri;
 mod walk;
+mod written;
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
@@ -43,6 +44,7 @@ use crate::json::{MAX_DEPTH, compact, pretty};
 
 pub use self::findings::{Finding, Rule};
 pub use self::step::Step;
+pub use self::written::WrittenSchema;
 
 /// A compiled JSON Schema.
 ///

@@ -7,20 +7,43 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde_json::{Map, Value};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
 
 use crate::manifest::{At, Fault, Part, fields_of, given};
 use crate::program::sandbox::{Sandbox, SandboxManifest};
 use crate::program::{Program, ProgramManifest, Role};
-use crate::schema::{Coercion, UnknownArguments};
+use crate::schema::{Coercion, UnknownArguments, WrittenSchema};
 
 use super::{CallsTools, Declaration, ExecutionMode, Executor, Prepare, Replay, Tool};
 
+/// What a schema in a manifest is read as: its text, or a value where faults have to be found.
+pub(crate) trait AsWritten: Into<WrittenSchema> {
+    /// The schema of any object.
+    fn any_object() -> Self;
+}
+
+impl AsWritten for Value {
+    fn any_object() -> Self {
+        json!({"type": "object"})
+    }
+}
+
+impl AsWritten for Box<RawValue> {
+    fn any_object() -> Self {
+        to_raw_value(&Value::any_object()).expect("a value can be printed")
+    }
+}
+
 /// A tool that a model can call.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(
+    rename_all = "camelCase",
+    deny_unknown_fields,
+    bound = "S: AsWritten + Deserialize<'de>"
+)]
 #[schemars(rename = "Tool")]
-pub(crate) struct ToolManifest {
+pub(crate) struct ToolManifest<S: AsWritten = Value> {
     /// The JSON Schema of this file, for editors.
     #[serde(rename = "$schema", default)]
     #[schemars(with = "Value")]
@@ -39,8 +62,8 @@ pub(crate) struct ToolManifest {
     /// What the tool does, for the model.
     description: String,
     /// JSON Schema of the arguments (draft 2020-12 or 7), as the model sees it.
-    #[serde(default = "any_object")]
-    parameters: Value,
+    #[serde(default = "S::any_object")]
+    parameters: S,
     /// Part of the declaration, passed on as it is.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "Value")]
@@ -48,7 +71,7 @@ pub(crate) struct ToolManifest {
     /// JSON Schema of `structuredContent` in successful results.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "Value")]
-    output_schema: Option<Value>,
+    output_schema: Option<S>,
     /// What runs when the tool is called.
     execute: ProgramManifest,
     /// Makes the arguments to validate from the raw ones, for example from an older shape.
@@ -83,13 +106,6 @@ pub(crate) struct ToolManifest {
     sandbox: Option<SandboxManifest>,
 }
 
-/// What `parameters` are where a manifest does not say it.
-fn any_object() -> Value {
-    let mut schema = Map::new();
-    schema.insert("type".into(), "object".into());
-    Value::Object(schema)
-}
-
 /// Fields that only a recorded case has.
 const OF_A_CASE: [&str; 4] = ["call", "message", "results", "changes"];
 
@@ -111,14 +127,17 @@ impl ToolManifest {
             }
         }
     }
+}
 
+impl<S: AsWritten> ToolManifest<S> {
     /// Makes the tool, or says all that is wrong with it. `home` is the manifest's folder.
     pub(crate) fn into_tool(self, home: &Path) -> Result<Tool, Vec<Fault>> {
         let mut faults = Vec::new();
         faults.extend(name_fault(&self.name));
-        faults.extend(self.undeclared_mutates());
+        let parameters = self.parameters.into();
+        faults.extend(undeclared_mutates(&self.mutates, &parameters));
         let role = Role::Tool {
-            parameters: &self.parameters,
+            parameters: &parameters,
         };
         let execute = program(&self.execute, "/execute", home, role, &mut faults);
         let prepare = self.prepare_arguments.as_ref().map(|manifest| {
@@ -145,12 +164,12 @@ impl ToolManifest {
         let declaration = Declaration {
             name: self.name,
             description: self.description,
-            parameters: self.parameters,
+            parameters,
             constrained_sampling: self.constrained_sampling,
         };
         Ok(Tool {
             label: self.label,
-            output_schema: self.output_schema,
+            output_schema: self.output_schema.map(S::into),
             execution_mode: self.execution_mode,
             replay: self.replay,
             coerce: self.coerce,
@@ -163,23 +182,24 @@ impl ToolManifest {
             ..Tool::new(declaration, Executor::Program(execute))
         })
     }
+}
 
-    /// A typing error in `mutates` would silently give up the order of two calls on one file.
-    fn undeclared_mutates(&self) -> Vec<Fault> {
-        let properties = self.parameters.get("properties");
-        let is_declared = |name: &str| properties.is_some_and(|all| all.get(name).is_some());
-        let undeclared = self
-            .mutates
-            .iter()
-            .enumerate()
-            .filter(|(_, name)| !is_declared(name));
-        undeclared
-            .map(|(index, name)| {
-                let message = format!("\"parameters\" declares no property \"{name}\"");
-                Fault::new(format!("/mutates/{index}"), message)
-            })
-            .collect()
+/// A typing error in `mutates` would silently give up the order of two calls on one file.
+fn undeclared_mutates(mutates: &[String], parameters: &WrittenSchema) -> Vec<Fault> {
+    if mutates.is_empty() {
+        return Vec::new();
     }
+    let parameters = parameters.read();
+    let properties = parameters.get("properties");
+    let is_declared = |name: &str| properties.is_some_and(|all| all.get(name).is_some());
+    let names = mutates.iter().enumerate();
+    let undeclared = names.filter(|(_, name)| !is_declared(name));
+    undeclared
+        .map(|(index, name)| {
+            let message = format!("\"parameters\" declares no property \"{name}\"");
+            Fault::new(format!("/mutates/{index}"), message)
+        })
+        .collect()
 }
 
 /// Whether a tool may have this name: 1 to 128 of `A-Za-z0-9_.-`.

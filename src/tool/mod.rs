@@ -20,10 +20,10 @@ use crate::message::ToolResult;
 use crate::pattern::Pattern;
 use crate::program::Program;
 use crate::program::sandbox::Sandbox;
-use crate::schema::{Coercion, CompileError, Schema, UnknownArguments};
+use crate::schema::{Coercion, CompileError, Schema, UnknownArguments, WrittenSchema};
 
-pub(crate) use manifest::ToolManifest;
 pub use manifest::is_name;
+pub(crate) use manifest::{AsWritten, ToolManifest};
 pub use native::{Execution, NativeExecute, NativePrepare, Updates};
 pub use remote::RemoteTool;
 
@@ -38,7 +38,7 @@ pub struct Declaration {
     /// What the tool does, for the model.
     pub description: String,
     /// JSON Schema of the arguments, as it was written.
-    pub parameters: Value,
+    pub parameters: WrittenSchema,
     /// Passed on as it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub constrained_sampling: Option<Value>,
@@ -46,11 +46,15 @@ pub struct Declaration {
 
 impl Declaration {
     /// A declaration; `parameters` is the JSON Schema of the arguments.
-    pub fn new(name: impl Into<String>, description: impl Into<String>, parameters: Value) -> Self {
+    pub fn new(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        parameters: impl Into<WrittenSchema>,
+    ) -> Self {
         Self {
             name: name.into(),
             description: description.into(),
-            parameters,
+            parameters: parameters.into(),
             constrained_sampling: None,
         }
     }
@@ -192,7 +196,7 @@ pub struct Tool {
     /// A name for people.
     pub label: Option<String>,
     /// JSON Schema of `structuredContent` in successful results, as it was written.
-    pub output_schema: Option<Value>,
+    pub output_schema: Option<WrittenSchema>,
     /// What the tool wants of its batch.
     pub execution_mode: Option<ExecutionMode>,
     /// Whether a call with unknown outcome may be run again.
@@ -267,7 +271,7 @@ impl Tool {
     /// The schema of the arguments, compiled when it is first asked for.
     pub fn schema(&self) -> Result<&Schema, &CompileError> {
         self.compiled_parameters
-            .get_or_init(|| Schema::compile(&self.declaration.parameters))
+            .get_or_init(|| self.declaration.parameters.compile())
             .as_ref()
     }
 
@@ -276,7 +280,7 @@ impl Tool {
         let written = self.output_schema.as_ref()?;
         let compiled = self
             .compiled_output
-            .get_or_init(|| Schema::compile(written))
+            .get_or_init(|| written.compile())
             .as_ref();
         Some(compiled)
     }
@@ -308,12 +312,7 @@ mod tests {
 
     #[test]
     fn an_absent_field_of_a_declaration_is_absent() {
-        let mut declaration = Declaration {
-            name: "a".into(),
-            description: String::new(),
-            parameters: json!(true),
-            constrained_sampling: None,
-        };
+        let mut declaration = Declaration::new("a", "", json!(true));
         assert_eq!(
             serde_json::to_string(&declaration).unwrap(),
             r#"{"name":"a","description":"","parameters":true}"#

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::mcp::{Client, ListedTool};
 use crate::message::ToolResult;
 use crate::program::{Invocation, Throw};
+use crate::schema::WrittenSchema;
 
 use super::{Declaration, Executor, Replay, Tool};
 
@@ -44,12 +45,11 @@ impl RemoteTool {
 impl Tool {
     /// The tool that a server lists.
     pub(crate) fn remote(client: &Arc<Client>, listed: &ListedTool) -> Self {
-        let declaration = Declaration {
-            name: listed.full_name.clone(),
-            description: listed.description.clone(),
-            parameters: listed.input_schema.clone(),
-            constrained_sampling: None,
-        };
+        let declaration = Declaration::new(
+            listed.full_name.clone(),
+            listed.description.clone(),
+            listed.input_schema.clone(),
+        );
         let remote = RemoteTool {
             client: Arc::clone(client),
             name: listed.name.clone(),
@@ -57,7 +57,7 @@ impl Tool {
         let config = client.config();
         Self {
             label: listed.title.clone(),
-            output_schema: listed.output_schema.clone(),
+            output_schema: listed.output_schema.clone().map(WrittenSchema::from),
             annotations: listed.annotations.clone(),
             replay: if config.is_safe_to_replay {
                 Replay::Safe

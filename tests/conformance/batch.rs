@@ -131,12 +131,8 @@ fn report_later(updates: Updates, after: Duration, partial: Value) {
 }
 
 fn tool(manifest: &Value, logs: &Logs) -> Tool {
-    let declaration = Declaration {
-        name: manifest["name"].as_str().unwrap().to_owned(),
-        description: String::new(),
-        parameters: manifest["parameters"].clone(),
-        constrained_sampling: None,
-    };
+    let name = manifest["name"].as_str().unwrap();
+    let declaration = Declaration::new(name, "", manifest["parameters"].clone());
     let scripts: VecDeque<Value> = match &manifest["scripts"] {
         Value::Array(scripts) => scripts.iter().cloned().collect(),
         _ => VecDeque::new(),

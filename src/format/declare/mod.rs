@@ -226,14 +226,15 @@ fn anthropic_tool(
 
 /// The tool as MCP's `tools/list` shows it.
 fn mcp_tool(tool: &Tool, report: &mut Report) -> Value {
-    let schema = root::as_object(tool.declaration.parameters.clone(), report);
+    let schema = root::as_object(tool.declaration.parameters.read().into_owned(), report);
     let mut declared = declaration(tool, "inputSchema", schema);
     if let Some(label) = &tool.label {
         declared["title"] = label.as_str().into();
     }
     if let Some(output) = &tool.output_schema {
+        let output = output.read();
         if output.get("type").and_then(Value::as_str) == Some("object") {
-            declared["outputSchema"] = output.clone();
+            declared["outputSchema"] = output.into_owned();
         } else {
             let message = "outputSchema has to have \"type\": \"object\" and was left out";
             report.note("output-schema", "", message);
@@ -247,13 +248,13 @@ const MAX_DEPTH: usize = 128;
 
 /// The parameters in the words of the current JSON Schema.
 fn modern_parameters(tool: &Tool, report: &mut Report) -> Value {
-    let parameters = &tool.declaration.parameters;
-    if json::depth(parameters) > MAX_DEPTH {
+    let parameters = tool.declaration.parameters.read();
+    if json::depth(&parameters) > MAX_DEPTH {
         let message = format!("the schema nests more than {MAX_DEPTH} levels deep");
         report.error("too-deep", "", message);
         return json!({"type": "object"});
     }
-    root::as_object(modern::modernise(parameters.clone()), report)
+    root::as_object(modern::modernise(parameters.into_owned()), report)
 }
 
 /// What a tool's `constrainedSampling` asks for.
@@ -300,7 +301,7 @@ fn openai_parameters(tool: &Tool, strictness: Strictness, report: &mut Report) -
         match strict::strict(
             &schema,
             tool.coerce,
-            root::reach(&tool.declaration.parameters),
+            root::reach(&tool.declaration.parameters.read()),
         ) {
             Ok((schema, left_out)) => {
                 report.left_out(left_out);

@@ -8,12 +8,7 @@ use crate::tool::Declaration;
 use super::*;
 
 fn tool(name: &str, parameters: Value) -> Arc<Tool> {
-    let declaration = Declaration {
-        name: name.to_owned(),
-        description: "Does it".to_owned(),
-        parameters,
-        constrained_sampling: None,
-    };
+    let declaration = Declaration::new(name, "Does it", parameters);
     Arc::new(Tool::native(declaration, |_| async {
         Ok(ToolResult::default())
     }))
@@ -635,7 +630,7 @@ fn mcp_shows_labels_and_output_schemas_of_objects() {
         |_| async { Ok(ToolResult::default()) },
     );
     tool.label = Some("Echo".to_owned());
-    tool.output_schema = Some(json!({"type": "object"}));
+    tool.output_schema = Some(json!({"type": "object"}).into());
     let declared = declare(&[Arc::new(tool)], Format::Mcp, Strictness::AsDeclared);
     assert_eq!(declared.tools[0]["title"], "Echo");
     assert_eq!(declared.tools[0]["outputSchema"], json!({"type": "object"}));

@@ -12,13 +12,13 @@ pub(super) fn declaration(tool: &Tool) -> rmcp::model::Tool {
     let mut declared = rmcp::model::Tool::new(
         tool.declaration.name.clone(),
         tool.declaration.description.clone(),
-        Arc::new(input_schema(&tool.declaration.parameters)),
+        Arc::new(input_schema(&tool.declaration.parameters.read())),
     );
     declared.title.clone_from(&tool.label);
     declared.output_schema = tool
         .output_schema
         .as_ref()
-        .and_then(output_schema)
+        .and_then(|schema| output_schema(&schema.read()))
         .map(Arc::new);
     declared.annotations = annotations(tool);
     declared
