@@ -19,12 +19,17 @@ pub(crate) fn folders(global: &Global) -> Vec<PathBuf> {
     default_folders()
 }
 
-/// The folders that are searched when the command line names none.
+/// The folders that are searched when the command line names none. An empty element of the list names none either:
+/// `$PITOOL_TOOLS:more` begins with one where the variable was not set.
 pub(crate) fn default_folders() -> Vec<PathBuf> {
-    match std::env::var_os("PITOOL_TOOLS") {
-        Some(list) if !list.is_empty() => std::env::split_paths(&list).collect(),
-        _ => vec![PathBuf::from("tools.d")],
+    let list = std::env::var_os("PITOOL_TOOLS").unwrap_or_default();
+    let folders: Vec<PathBuf> = std::env::split_paths(&list)
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .collect();
+    if folders.is_empty() {
+        return vec![PathBuf::from("tools.d")];
     }
+    folders
 }
 
 /// Loads the folders and tells on stderr what is wrong with them.

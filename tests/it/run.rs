@@ -99,6 +99,16 @@ fn a_line_that_cannot_be_read_does_not_stop_the_others() {
 }
 
 #[test]
+fn empty_elements_of_the_path_list_name_no_folder() {
+    for list in ["", ":", ":tools.d", "tools.d::"] {
+        let test = Test::new(["run"]).sh("a", "echo a");
+        let test = test.env("PITOOL_TOOLS", list);
+        let done = test.calls(&[("1", "a", json!({}))]).run().code(0).quiet();
+        assert_eq!(done.texts(), ["a"], "{list}");
+    }
+}
+
+#[test]
 fn no_tools_folder_is_told_and_calls_are_answered() {
     let done = Test::new(["run", "--tools", "nowhere"])
         .calls(&[("a", "ok", json!({}))])
