@@ -19,6 +19,10 @@ impl Signals {
             stopper: Arc::new(Stopper::new()),
             first: Arc::new(AtomicU8::new(0)),
         };
+        // A file that grows over its limit (`ulimit -f`) ends a process, and all results with it. Handled, the write fails
+        // instead, and tools are as they would be: what is handled is not inherited.
+        #[cfg(target_os = "linux")]
+        let _handled = signal(SignalKind::from_raw(libc::SIGXFSZ))?;
         for (kind, number) in [
             (SignalKind::interrupt(), 2),
             (SignalKind::terminate(), 15),

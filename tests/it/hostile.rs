@@ -331,6 +331,20 @@ fn full_output_that_cannot_be_kept_is_told() {
 }
 
 #[test]
+fn output_over_the_limit_of_files_loses_no_result() {
+    let done = one_call(&sh("seq 3000"), json!({}))
+        .under(["sh", "-c", "ulimit -f 1; exec \"$@\"", "sh"])
+        .run()
+        .code(0);
+    let text = &done.texts()[0];
+    assert!(text.starts_with("1001\n1002\n"), "{text}");
+    assert!(
+        text.ends_with("The full output could not be kept: File too large]"),
+        "{text}"
+    );
+}
+
+#[test]
 fn bytes_of_all_kinds() {
     gives(&sh("printf 'no newline'"), "no newline");
     gives(
