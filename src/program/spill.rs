@@ -60,6 +60,8 @@ impl Spill {
             return;
         }
         let folder = std::env::temp_dir();
+        // Whoever reads it may be somewhere else.
+        let folder = std::path::absolute(&folder).unwrap_or(folder);
         SWEEP.call_once(|| sweep(&folder, SystemTime::now()));
         match create(&folder) {
             Ok((file, path)) => {

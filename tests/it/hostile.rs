@@ -331,6 +331,17 @@ fn full_output_that_cannot_be_kept_is_told() {
 }
 
 #[test]
+fn the_path_of_the_full_output_holds_everywhere() {
+    let test = one_call(&sh("seq 3000"), json!({})).file("here/kept", "");
+    let (done, folder) = test.env("TMPDIR", "here").run_and_keep();
+    let path = &done.lines()[0]["details"]["fullOutputPath"];
+    let path = Path::new(path.as_str().unwrap());
+    let real = folder.path().canonicalize().unwrap().join("here");
+    assert_eq!(path.parent().unwrap(), real);
+    assert!(path.exists());
+}
+
+#[test]
 fn output_over_the_limit_of_files_loses_no_result() {
     let done = one_call(&sh("seq 3000"), json!({}))
         .under(["sh", "-c", "ulimit -f 1; exec \"$@\"", "sh"])
