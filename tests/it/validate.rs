@@ -35,6 +35,31 @@ fn argument_values_are_printed_coerced() {
 }
 
 #[test]
+fn line_and_call_name_each_input_once() {
+    let numbers = |done: Done| -> Vec<(u64, u64)> {
+        let number = |line: &Value, name: &str| line[name].as_u64().unwrap();
+        let lines = done.lines();
+        let lines = lines.iter();
+        lines
+            .map(|line| (number(line, "line"), number(line, "call")))
+            .collect()
+    };
+    let options = ["--tool", "search", "--report", "jsonl"];
+    let values = validate(&options, "{\"q\":1} {\"q\":2}\n{\"q\":3}");
+    assert_eq!(numbers(values), [(1, 1), (1, 2), (2, 1)]);
+    let one = message(&[("1", "search", json!({"q": "a"}))]);
+    let two = message(&[
+        ("1", "search", json!({"q": "a"})),
+        ("2", "search", json!({"q": "b"})),
+    ]);
+    let calls = validate(
+        &["--report", "jsonl"],
+        &format!("[{two},{one}] {one}\n{one}\n"),
+    );
+    assert_eq!(numbers(calls), [(1, 1), (1, 2), (1, 3), (1, 4), (2, 1)]);
+}
+
+#[test]
 fn what_is_wrong_stands_behind_its_line_on_stderr() {
     let done = validate(
         &["--tool", "search"],

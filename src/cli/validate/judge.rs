@@ -53,7 +53,7 @@ impl Rules {
 pub(super) struct Origin<'a> {
     /// The line where its value or message begins, from 1.
     pub(super) line: usize,
-    /// Which call of its message it is, from 1; a value is the first.
+    /// Which of the calls, or of the values, that begin on this line, from 1.
     pub(super) call: usize,
     /// The id of the call; a value has none.
     pub(super) tool_call_id: Option<&'a str>,

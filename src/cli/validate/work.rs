@@ -64,6 +64,8 @@ pub(super) struct Output {
     printed: Printed,
     tally: Tally,
     is_last: bool,
+    /// The line of the input that was judged last, and how many of it were.
+    line: (usize, usize),
 }
 
 impl Work for Validation {
@@ -154,7 +156,7 @@ impl Validation {
             Subject::Schema(schema) => {
                 let origin = Origin {
                     line,
-                    call: 1,
+                    call: output.next_of(line),
                     tool_call_id: None,
                     tool: None,
                 };
@@ -201,7 +203,7 @@ impl Validation {
         };
         let origin = Origin {
             line,
-            call: 1,
+            call: output.next_of(line),
             tool_call_id: None,
             tool: Some(tool.name()),
         };
@@ -260,10 +262,10 @@ impl Validation {
         calls: &[ToolCall],
         output: &mut Output,
     ) -> Taken {
-        for (call, position) in calls.iter().zip(1..) {
+        for call in calls {
             let origin = Origin {
                 line,
-                call: position,
+                call: output.next_of(line),
                 tool_call_id: Some(&call.id),
                 tool: Some(&call.name),
             };
@@ -331,6 +333,13 @@ impl Validation {
 }
 
 impl Output {
+    /// Counts one more input of that line.
+    fn next_of(&mut self, line: usize) -> usize {
+        let before = if self.line.0 == line { self.line.1 } else { 0 };
+        self.line = (line, before + 1);
+        self.line.1
+    }
+
     fn append(&mut self, other: &mut Self) {
         self.printed.append(&mut other.printed);
         self.tally.add(&mut other.tally);
