@@ -1,7 +1,8 @@
 //! Gemini's generateContent: `functionCall` parts, answered by `functionResponse` parts of one user content.
 //!
 //! Calls may come without an id; their responses then pair by name and order. Parts of tools that run at Google
-//! (`executableCode`, `toolCall`, …) are carried.
+//! (`executableCode`, `toolCall`, …) are carried. Fields are also read as Google's Python client prints them
+//! (`function_call`); the API takes both.
 
 use std::borrow::Cow;
 
@@ -23,6 +24,14 @@ use super::wire::{
 /// Gemini's generateContent.
 pub(super) struct Gemini;
 
+/// A field as the API writes it, and as its Python client prints it.
+type Field = [&'static str; 2];
+
+const CALL: Field = ["functionCall", "function_call"];
+const RESPONSE: Field = ["functionResponse", "function_response"];
+const FINISH_REASON: Field = ["finishReason", "finish_reason"];
+const PROMPT_FEEDBACK: Field = ["promptFeedback", "prompt_feedback"];
+
 /// The image types that the API takes in a function response.
 const IMAGE_TYPES: [&str; 3] = ["image/png", "image/jpeg", "image/webp"];
 
@@ -34,7 +43,7 @@ impl Wire for Gemini {
                 .filter_map(|candidate| candidate.get("content"));
             return Fit::with_calls(contents.into_iter().any(has_calls));
         }
-        if value.get("promptFeedback").is_some() {
+        if is_blocked(value) {
             return Fit::Shape;
         }
         match value.get("parts") {
@@ -49,9 +58,7 @@ impl Wire for Gemini {
         if let Some(Value::Array(candidates)) = value.get_mut("candidates") {
             return candidate(std::mem::take(candidates));
         }
-        // A blocked prompt has feedback and no candidates.
-        let is_blocked = value.get("promptFeedback").is_some();
-        Ok(if is_blocked {
+        Ok(if is_blocked(&value) {
             Vec::new()
         } else {
             vec![Element::bare(value)]
@@ -75,7 +82,7 @@ impl Wire for Gemini {
     }
 
     fn slots<'v>(&self, element: &'v mut Value) -> Vec<&'v mut Map<String, Value>> {
-        objects_inside(element, "functionCall")
+        objects_inside(element, CALL)
     }
 
     fn id_key(&self) -> &'static str {
@@ -91,7 +98,7 @@ impl Wire for Gemini {
     }
 
     fn result_slots<'v>(&self, element: &'v mut Value) -> Vec<&'v mut Map<String, Value>> {
-        objects_inside(element, "functionResponse")
+        objects_inside(element, RESPONSE)
     }
 
     fn result_id_key(&self) -> &'static str {
@@ -151,23 +158,39 @@ impl Wire for Gemini {
     }
 }
 
-/// The objects under `key` of the parts that have it.
-fn objects_inside<'v>(content: &'v mut Value, key: &str) -> Vec<&'v mut Map<String, Value>> {
+/// The objects in that field of the parts that have it.
+fn objects_inside(content: &mut Value, field: Field) -> Vec<&mut Map<String, Value>> {
     let Some(Value::Array(parts)) = content.get_mut("parts") else {
         return Vec::new();
     };
     parts
         .iter_mut()
-        .filter_map(|part| part.get_mut(key)?.as_object_mut())
+        .filter_map(|part| {
+            let name = field.into_iter().find(|name| part[name].is_object())?;
+            part.get_mut(name)?.as_object_mut()
+        })
         .collect()
 }
 
+/// The object in that field, if it is there.
+fn object_at(value: &Value, field: Field) -> Option<&Value> {
+    let mut values = field.into_iter().filter_map(|name| value.get(name));
+    values.find(|value| value.is_object())
+}
+
 fn is_call(part: &Value) -> bool {
-    part.get("functionCall").is_some_and(Value::is_object)
+    object_at(part, CALL).is_some()
 }
 
 fn is_result(part: &Value) -> bool {
-    part.get("functionResponse").is_some_and(Value::is_object)
+    object_at(part, RESPONSE).is_some()
+}
+
+/// A blocked prompt has feedback and no candidates.
+fn is_blocked(response: &Value) -> bool {
+    PROMPT_FEEDBACK
+        .into_iter()
+        .any(|name| response.get(name).is_some())
 }
 
 fn has_calls(content: &Value) -> bool {
@@ -194,7 +217,10 @@ fn candidate(mut candidates: Vec<Value>) -> Result<Vec<Element>, String> {
         }
     };
     let mut candidate = candidates.swap_remove(index);
-    let stop_reason = text_at(&candidate, "finishReason").map(stop_reason::from_gemini);
+    let stop_reason = FINISH_REASON
+        .into_iter()
+        .find_map(|name| text_at(&candidate, name))
+        .map(stop_reason::from_gemini);
     Ok(match candidate.get_mut("content") {
         Some(content) if content.is_object() => vec![Element {
             value: content.take(),
@@ -205,7 +231,7 @@ fn candidate(mut candidates: Vec<Value>) -> Result<Vec<Element>, String> {
 }
 
 fn read_call(part: &Value) -> Option<RawCall<'_>> {
-    let call = part.get("functionCall").filter(|call| call.is_object())?;
+    let call = object_at(part, CALL)?;
     Some(RawCall::new(
         WireId::optional(call.get("id")),
         call.get("name"),
@@ -214,9 +240,7 @@ fn read_call(part: &Value) -> Option<RawCall<'_>> {
 }
 
 fn read_result(part: &Value) -> Option<RawResult<'_>> {
-    let response = part
-        .get("functionResponse")
-        .filter(|response| response.is_object())?;
+    let response = object_at(part, RESPONSE)?;
     Some(RawResult {
         id: WireId::optional(response.get("id")),
         name: text_at(response, "name"),

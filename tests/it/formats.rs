@@ -89,6 +89,55 @@ fn truncated_responses_run_nothing() {
 }
 
 #[test]
+fn gemini_responses_are_read_as_the_python_client_prints_them_too() {
+    let response = |reason: &str| {
+        json!({"candidates": [{"content": {"role": "model", "parts": [
+            {"text": null, "function_call": {"id": null, "name": "echo", "args": {"v": "a"}}}]},
+            "finish_reason": reason}], "prompt_feedback": null})
+    };
+    let answer = |response: Value| {
+        let test = echo(Test::new(["run"])).stdin(response.to_string());
+        test.run().lines()[0]["parts"][0]["functionResponse"].clone()
+    };
+    assert_eq!(
+        answer(response("STOP")),
+        json!({"name": "echo", "response": {"output": "a"}})
+    );
+    let truncated = answer(response("MAX_TOKENS"));
+    assert!(truncated["response"]["error"].is_string(), "{truncated}");
+    let answered = json!([response("STOP")["candidates"][0]["content"],
+        {"role": "user", "parts": [{"function_response": {"name": "echo", "response": {"output": "a"}}}]}]);
+    let done = echo(Test::new(["run"])).stdin(answered.to_string()).run();
+    assert_eq!(done.code(0).quiet().stdout, "");
+}
+
+#[test]
+fn what_has_a_result_runs_again_only_if_asked() {
+    let call = |id: &str| message(&[(id, "echo", json!({"v": id}))]);
+    let result = json!({"role": "toolResult", "toolCallId": "a", "toolName": "echo", "content": [], "isError": false});
+    let entry = |id: &str, parent: Option<&str>, message: &Value| json!({"type": "message", "id": id, "parentId": parent, "timestamp": "t", "message": message});
+    // The second branch is the current one: "b" was called on the one that was left.
+    let session: String = [
+        json!({"type": "session", "version": 3, "id": "s", "timestamp": "t"}),
+        entry("1", None, &call("a")),
+        entry("2", Some("1"), &result),
+        entry("3", Some("2"), &call("b")),
+        entry("4", Some("2"), &call("c")),
+    ]
+    .map(|line| line.to_string() + "\n")
+    .concat();
+    let array = json!([call("a"), result, call("c")]).to_string();
+    for input in [session, array] {
+        let texts = |arguments: &[&str]| {
+            let test = echo(Test::new(arguments)).stdin(input.clone());
+            test.run().code(0).quiet().texts()
+        };
+        assert_eq!(texts(&["run"]), ["c"]);
+        assert_eq!(texts(&["run", "--rerun"]), ["a", "c"]);
+    }
+}
+
+#[test]
 fn two_readings_are_refused_and_the_others_run() {
     let mut both = anthropic("a");
     both["tool_calls"] = openai("{}")["choices"][0]["message"]["tool_calls"].clone();
