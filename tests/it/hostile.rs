@@ -4,13 +4,13 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::support::{Done, Test, message, text};
+use crate::support::{Done, Test, message, peak_memory, text};
 
 /// Longer than any of these calls takes on a busy machine; a call that hangs says so in its result.
 const LIMIT: &str = "30s";
@@ -242,22 +242,6 @@ fn programs_that_cannot_be_started() {
             "error: Cannot start \"pitool-no-such-program\": it is not on the PATH",
         ]
     );
-}
-
-/// The most memory that a process had, as long as it can be asked.
-fn peak_memory(child: &mut Child) -> u64 {
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
-    let (id, mut peak) = (child.id(), 0);
-    let reader = std::thread::spawn(move || std::io::copy(&mut stdout, &mut std::io::sink()));
-    while child.try_wait().unwrap().is_none() {
-        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok());
-        peak = kilobytes.unwrap_or(peak);
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    reader.join().unwrap().unwrap();
-    peak
 }
 
 #[test]

@@ -35,6 +35,7 @@ mod shipped;
 mod start;
 mod stdout;
 mod stop;
+mod streams;
 mod support;
 mod timeline;
 mod transcript;

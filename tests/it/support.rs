@@ -242,6 +242,22 @@ impl Done {
     }
 }
 
+/// The most memory that a process had while it printed to its end, in kB, as long as it can be asked.
+pub(crate) fn peak_memory(child: &mut Child) -> u64 {
+    let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
+    let (id, mut peak) = (child.id(), 0);
+    let reader = std::thread::spawn(move || std::io::copy(&mut stdout, &mut std::io::sink()));
+    while child.try_wait().unwrap().is_none() {
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok());
+        peak = kilobytes.unwrap_or(peak);
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    reader.join().unwrap().unwrap();
+    peak
+}
+
 /// The text of a result message.
 pub(crate) fn text(message: &Value) -> String {
     let blocks = message["content"].as_array().unwrap();
