@@ -25,6 +25,7 @@ impl Arguments {
             return json::parse(text.as_bytes()).context("--args");
         }
         if self.arguments == ["-"] {
+            super::await_typed();
             let mut text = Vec::new();
             io::stdin()
                 .read_to_end(&mut text)

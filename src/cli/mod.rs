@@ -38,7 +38,7 @@ mod transcript;
 mod validate;
 
 use std::ffi::OsString;
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -197,6 +197,13 @@ fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
 fn complain(sentence: &str) {
     // Nobody is left to tell when stderr is gone.
     let _ = writeln!(std::io::stderr(), "pitool: {sentence}");
+}
+
+/// Says that input is awaited, where a person has to type it.
+fn await_typed() {
+    if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+        complain("reading from the terminal; Ctrl-D ends the input");
+    }
 }
 
 /// The one thread that waits for everything a command runs.

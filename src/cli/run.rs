@@ -200,6 +200,7 @@ async fn run_all(
         names_images: args.output != Some(Output::Text),
         tally: &mut tally,
     };
+    super::await_typed();
     let written = session
         .answer_all(stdin::turns(args.reading()), &signals.stop())
         .await;
@@ -229,6 +230,7 @@ fn dry_run(args: &Args, loaded: Loaded) -> anyhow::Result<Exit> {
         load::for_good(loaded.registry),
         args.options(withheld, None),
     );
+    super::await_typed();
     let mut turns = stdin::turns(args.reading());
     while let Some(read) = turns.blocking_recv() {
         match read {

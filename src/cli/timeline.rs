@@ -22,6 +22,7 @@ pub(crate) struct Args {}
 pub(crate) fn run() -> anyhow::Result<Exit> {
     let mut recording = Recording::default();
     let mut exit = Exit::Ok;
+    super::await_typed();
     for item in Values::new(BufReader::new(io::stdin().lock())) {
         let refusal = match &item {
             Ok(located) if recording.event(&located.value) => continue,

@@ -193,6 +193,8 @@ struct Source<R> {
     /// The same place, counted from the beginning of the stream.
     offset: usize,
     position: Position,
+    /// Whether the reader has come to its end. A terminal is not asked again: it would want a second Ctrl-D.
+    has_ended: bool,
 }
 
 impl<R: BufRead> Source<R> {
@@ -203,6 +205,7 @@ impl<R: BufRead> Source<R> {
             at: 0,
             offset: 0,
             position: Position::START,
+            has_ended: false,
         }
     }
 
@@ -212,6 +215,9 @@ impl<R: BufRead> Source<R> {
 
     /// Adds what the reader has at hand, but no more than a line; false at the end of the stream.
     fn fill(&mut self) -> io::Result<bool> {
+        if self.has_ended {
+            return Ok(false);
+        }
         let length = loop {
             match self.reader.fill_buf() {
                 Ok(mut available) => break available.read_until(b'\n', &mut self.buffer)?,
@@ -220,6 +226,7 @@ impl<R: BufRead> Source<R> {
             }
         };
         self.reader.consume(length);
+        self.has_ended = length == 0;
         Ok(length > 0)
     }
 

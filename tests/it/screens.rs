@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -145,20 +145,18 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn start(mut command: Command, (rows, columns): Size) -> Self {
-        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&terminal).unwrap();
-        unlockpt(&terminal).unwrap();
-        let name = ptsname(&terminal, Vec::new()).unwrap();
-        let size = Winsize {
-            ws_row: rows,
-            ws_col: columns,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
-        tcsetwinsize(&terminal, size).unwrap();
-        let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY;
-        let side = rustix::fs::open(&name, flags, rustix::fs::Mode::empty()).unwrap();
+    fn start(command: Command, size: Size) -> Self {
+        let (terminal, side) = open(size);
+        Self::begin(command, terminal, side, size)
+    }
+
+    /// Starts a command on a terminal that is open already.
+    fn begin(
+        mut command: Command,
+        terminal: OwnedFd,
+        side: OwnedFd,
+        (rows, columns): Size,
+    ) -> Self {
         command.stdout(Stdio::from(side.as_fd().try_clone_to_owned().unwrap()));
         command.stderr(Stdio::from(side));
         let child = command.spawn().unwrap();
@@ -195,11 +193,37 @@ impl Terminal {
 
     /// The screen that is left at the end.
     fn end(mut self) -> String {
-        let code = self.child.wait().unwrap().code().unwrap();
+        let begin = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(begin.elapsed() < Duration::from_mins(1), "it does not end");
+            thread::sleep(Duration::from_millis(5));
+        };
+        let code = status.code().unwrap();
         self.reader.join().unwrap();
         let screen = marked(self.parser.lock().unwrap().screen());
         format!("{screen}\n[exit {code}]\n")
     }
+}
+
+/// A new terminal: the end of who looks at it, and that of who runs on it.
+fn open((rows, columns): Size) -> (OwnedFd, OwnedFd) {
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&terminal).unwrap();
+    unlockpt(&terminal).unwrap();
+    let name = ptsname(&terminal, Vec::new()).unwrap();
+    let size = Winsize {
+        ws_row: rows,
+        ws_col: columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    tcsetwinsize(&terminal, size).unwrap();
+    let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY;
+    let side = rustix::fs::open(&name, flags, rustix::fs::Mode::empty()).unwrap();
+    (terminal, side)
 }
 
 fn read(terminal: OwnedFd, parser: &Mutex<vt100::Parser>) {
@@ -413,6 +437,28 @@ fn a_plan_never_drives_the_terminal() {
     )]);
     let screen = scene.screen(LARGE, &[]);
     assert!(screen.contains("\\u009b2J\\u202e\\u001b[2J"), "{screen}");
+}
+
+#[test]
+fn who_has_to_type_the_input_is_told() {
+    for command_line in [
+        "run",
+        "run --dry-run",
+        "validate",
+        "transcript lint",
+        "timeline",
+    ] {
+        let scene = Scene::new(command_line).shipped();
+        let (terminal, side) = open(SMALL);
+        let mut keys = File::from(terminal.try_clone().unwrap());
+        let mut command = scene.command(&[]);
+        command.stdin(side.try_clone().unwrap());
+        let terminal = Terminal::begin(command, terminal, side, SMALL);
+        terminal.wait_for(&["pitool: reading from the terminal; Ctrl-D ends the input"]);
+        // Once is enough.
+        keys.write_all(b"\x04").unwrap();
+        assert!(terminal.end().contains("[exit 0]"), "{command_line}");
+    }
 }
 
 #[test]

@@ -61,7 +61,10 @@ impl Source {
     /// Reads the transcript to its end.
     fn read(&self, from: Option<Format>) -> anyhow::Result<Conversation> {
         Ok(match &self.file {
-            None => Conversation::read(io::stdin().lock(), from).context("stdin")?,
+            None => {
+                super::await_typed();
+                Conversation::read(io::stdin().lock(), from).context("stdin")?
+            }
             Some(file) => {
                 let name = || file.display().to_string();
                 let reader = BufReader::new(File::open(file).with_context(name)?);

@@ -126,6 +126,7 @@ pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<Exit> {
         },
         ending: Arc::clone(&ending),
     };
+    super::await_typed();
     let read = pipeline::run(io::stdin(), validation);
     let ending = std::mem::take(&mut *ending.lock().expect("no holder of the lock panics"));
     match ending.stdout {
