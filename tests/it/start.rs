@@ -54,6 +54,32 @@ fn init_prints_two_commands_that_work() {
     }
 }
 
+/// What is told leads from an empty folder to a tested tool of one's own, whatever kind it is.
+#[test]
+fn init_and_what_it_names_lead_to_a_tested_tool() {
+    for kind in ["--jq", "--command"] {
+        let (init, folder) = empty(&["init"]).run_and_keep();
+        let own = init.code(0).stdout.lines().last().unwrap().to_owned();
+        assert!(
+            own.contains("`pitool new NAME --jq`") && own.contains(kind),
+            "{own}"
+        );
+        let begin = format!("pitool new shorten {kind}");
+        let (told, _) = type_in(folder.path(), &[&begin]);
+        let edit = "sed -i.old 's/ascii_upcase/.[:2]/; s/\"tr\", .*\"A-Z\"/\"head\", \"-c\", \"2\"/' tools.d/shorten.json";
+        let (answer, code) = type_in(folder.path(), &[edit, commands(&told)[0]]);
+        assert!(answer.contains("\"text\":\"he\""), "{answer}");
+        assert_eq!(code, Some(0));
+        let lines = [commands(&told)[1], "pitool test"];
+        let (told, code) = type_in(folder.path(), &lines);
+        assert_eq!(code, Some(0), "{told}");
+        assert!(
+            told.contains("\"HELLO\"") && told.contains("4 cases: 4 passed"),
+            "{told}"
+        );
+    }
+}
+
 #[test]
 fn init_writes_tools_without_findings_and_an_editor_setting() {
     let (_, folder) = empty(&["init"]).run_and_keep();

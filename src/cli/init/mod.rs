@@ -65,6 +65,9 @@ const SURFACE: (&str, &str) = ("tools.d/cases/declare.json", "what a model is to
 const TOOLS: &str = "tools.d";
 const NEW: &str = "`pitool new NAME --jq` adds a tool to those that are there";
 
+/// What comes after the sample.
+const OWN: &str = "A tool of your own: `pitool new NAME --jq`, or --command if it is a program.";
+
 /// For editors.
 const SETTINGS: &str = ".vscode/settings.json";
 const SCHEMAS: [&str; 2] = [
@@ -159,7 +162,7 @@ fn told(folder: &Path, editor: &Editor, global: &Global) -> String {
         format!("cd {} && ", quoted(folder))
     };
     told += &format!(
-        "\nRun the sample, then test the tools against what is recorded:\n\n  {enter}pitool run --output text < sample.json\n  pitool test\n"
+        "\nRun the sample, then test the tools against what is recorded:\n\n  {enter}pitool run --output text < sample.json\n  pitool test\n\n{OWN}\n"
     );
     told
 }
