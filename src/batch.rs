@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use crate::call::{self, CallError, Mode, Options, Outcome, Ready, Runner, Scope};
-use crate::event::{Event, Listener, Notice};
+use crate::event::{Event, Listener};
 use crate::execute::{self, Standing};
 use crate::format::Turn;
 use crate::message::{ToolCall, ToolResultMessage};
@@ -104,7 +104,6 @@ pub async fn run(
         listener,
         stop,
     };
-    warn_of_repeated_ids(batch.calls, listener);
     let mut answers = Answers::new(listener);
     let refusal = || batch.past.refusal().map(CallError::NotExecuted);
     if let Some(error) = withheld(&runner.options, batch.stop_reason).or_else(refusal) {
@@ -157,18 +156,6 @@ fn mode(runner: &Runner, calls: &[ToolCall]) -> Mode {
         Mode::Sequential
     } else {
         runner.options.mode
-    }
-}
-
-fn warn_of_repeated_ids(calls: &[ToolCall], listener: &dyn Listener) {
-    let mut seen = std::collections::HashSet::new();
-    for tool_call in calls {
-        if !seen.insert(tool_call.id.as_str()) {
-            listener.notice(Notice::Warning(format!(
-                "call id \"{}\" repeats in one message; each call is answered in its place",
-                tool_call.id
-            )));
-        }
     }
 }
 

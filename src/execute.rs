@@ -104,7 +104,7 @@ pub(crate) async fn execute(
     let mut outcome = call::finish(scope, call, ready, executed).await;
     if let Err(error) = standing.outcome(&mut outcome).await {
         scope.listener.notice(Notice::Warning(format!(
-            "the outcome of call \"{}\" is not recorded: {error}",
+            "the outcome of call {:?} is not recorded: {error}",
             call.id
         )));
     }

@@ -236,7 +236,7 @@ async fn look_up(scope: Scope<'_>, call: &ToolCall) -> Result<Arc<Tool>, CallErr
     if !nearest.is_empty() {
         let names = nearest.join(", ");
         scope.listener.notice(Notice::Warning(format!(
-            "tool \"{}\" not found; nearest names: {names}",
+            "tool {:?} not found; nearest names: {names}",
             call.name
         )));
     }

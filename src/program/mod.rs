@@ -143,7 +143,9 @@ impl Invocation<'_> {
     fn warn(&self, sentence: &str) {
         (self.notice)(Notice::Warning(format!(
             "{} {}: {sentence}",
-            self.tool_name, self.tool_call_id
+            self.tool_name,
+            // The model's own words must not look like a line of ours.
+            self.tool_call_id.escape_debug()
         )));
     }
 

@@ -99,6 +99,28 @@ fn a_line_that_cannot_be_read_does_not_stop_the_others() {
 }
 
 #[test]
+fn a_name_or_id_with_line_breaks_makes_no_line_on_stderr() {
+    let forged = "a\npitool: error: x";
+    let done = Test::new(["run"])
+        .sh("sleeper", "sleep 60 &")
+        .calls(&[
+            (forged, "sleeper\n", json!({})),
+            (forged, "sleeper", json!({})),
+        ])
+        .run()
+        .code(1);
+    let lines: Vec<&str> = done.stderr.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            r#"pitool: warning: two calls have the id "a\npitool: error: x"; both run and both are answered, in order"#,
+            r#"pitool: warning: tool "sleeper\n" not found; nearest names: sleeper"#,
+            r"pitool: warning: sleeper a\npitool: error: x: a process that it left running was stopped",
+        ]
+    );
+}
+
+#[test]
 fn empty_elements_of_the_path_list_name_no_folder() {
     for list in ["", ":", ":tools.d", "tools.d::"] {
         let test = Test::new(["run"]).sh("a", "echo a");
