@@ -51,6 +51,17 @@ pub(crate) fn lines(text: &str) -> Cow<'_, str> {
     sanitize(text, Layout::Lines)
 }
 
+/// A text that may have lines, in XML; also in its attributes.
+pub(crate) fn xml(text: &str) -> String {
+    lines(text)
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+        // XML has no way to write these two.
+        .replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
+}
+
 /// JSON text for a terminal: the same data, with the characters that JSON itself does not escape written as `\uXXXX`.
 pub(crate) fn json(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unsafe_in_json) {
@@ -136,6 +147,14 @@ mod tests {
             "del\\x7f c1\\u{9b}2J",
         );
         case("nul\0", "nul\\x00", "nul\\x00");
+    }
+
+    #[test]
+    fn xml_holds_what_it_can_and_no_more() {
+        assert_eq!(
+            xml("<a b=\"&\">\n\x1b\u{ffff}"),
+            "&lt;a b=&quot;&amp;&quot;&gt;\n\\x1b\u{fffd}"
+        );
     }
 
     #[test]

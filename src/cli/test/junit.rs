@@ -36,9 +36,9 @@ fn case(outcome: &Outcome<'_>) -> String {
         .unwrap_or_default();
     let opening = format!(
         "    <testcase name=\"{}\" classname=\"{}\" file=\"{}\"{line} time=\"{:.3}\"",
-        escaped(&item.name),
-        escaped(&folder.unwrap_or_default()),
-        escaped(&item.file.display().to_string()),
+        sanitize::xml(&item.name),
+        sanitize::xml(&folder.unwrap_or_default()),
+        sanitize::xml(&item.file.display().to_string()),
         outcome.duration.as_secs_f64()
     );
     let (element, message) = match outcome.status {
@@ -49,16 +49,7 @@ fn case(outcome: &Outcome<'_>) -> String {
     };
     format!(
         "{opening}>\n      <{element} message=\"{}\">{}</{element}>\n    </testcase>\n",
-        escaped(message),
-        escaped(&details(outcome, &Styles::default()))
+        sanitize::xml(message),
+        sanitize::xml(&details(outcome, &Styles::default()))
     )
-}
-
-/// XML knows no control characters, not even escaped.
-fn escaped(text: &str) -> String {
-    sanitize::lines(text)
-        .replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
 }
