@@ -30,6 +30,24 @@ pub(crate) fn truncate(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(short)
 }
 
+/// The text in at most `columns`, with `…` at the beginning if something is missing.
+pub(crate) fn truncate_front(text: &str, columns: usize) -> Cow<'_, str> {
+    if width(text) <= columns {
+        return Cow::Borrowed(text);
+    }
+    let mut used = 1;
+    let begin = text
+        .char_indices()
+        .rev()
+        .take_while(|(_, character)| {
+            used += character.width().unwrap_or(0);
+            used <= columns
+        })
+        .last()
+        .map_or(text.len(), |(begin, _)| begin);
+    Cow::Owned(format!("…{}", &text[begin..]))
+}
+
 /// The text followed by the spaces that fill `columns`.
 pub(crate) fn pad(text: &str, columns: usize) -> String {
     let missing = columns.saturating_sub(width(text));

@@ -12,9 +12,13 @@ use super::{sanitize, text};
 /// Width of the picture.
 const WIDTH: f64 = 1200.0;
 /// Where the time axis begins; names stand before it.
-const LEFT: f64 = 210.0;
+const LEFT: f64 = 252.0;
 /// Where it ends; durations may stand behind it.
 const RIGHT: f64 = 1120.0;
+/// How many columns of a name are shown.
+const NAME: usize = 20;
+/// How many columns of an id are shown: the last ones, by which ids differ.
+const ID: usize = 9;
 /// Height of title and legend.
 const HEAD: f64 = 64.0;
 /// Height of the picture of how many calls ran at once.
@@ -231,8 +235,10 @@ impl<'a> Picture<'a> {
     }
 
     fn name(&self, svg: &mut String, span: &Span, y: f64) {
-        let name = xml(&text::truncate(&sanitize::one_line(&span.name), 18));
-        let id = xml(&text::truncate(&sanitize::one_line(&span.id), 12));
+        let name = sanitize::one_line(&span.name);
+        let name = sanitize::xml(&text::truncate(&name, NAME));
+        let id = sanitize::one_line(&span.id);
+        let id = sanitize::xml(&text::truncate_front(&id, ID));
         let baseline = y + self.row_height / 2.0 + self.font * 0.35;
         let _ = write!(
             svg,
@@ -324,7 +330,7 @@ impl<'a> Picture<'a> {
         if span.is_replayed {
             words.push_str("\nanswered from the journal");
         }
-        xml(&sanitize::lines(&words))
+        sanitize::xml(&words)
     }
 }
 
@@ -387,23 +393,21 @@ fn time(millis: f64) -> String {
     text::duration(Duration::from_secs_f64((millis / 1000.0).max(0.0)))
 }
 
-/// Text for XML; control characters are escaped already.
-fn xml(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-}
-
+/// Colours stand in every rule: not every viewer of pictures knows variables.
 const STYLE: &str = "<style>
-:root { color-scheme: light dark; --page: #ffffff; --text: #1f2328; --note: #656d76; --grid: #e4e7eb; --prepare: #d4a72c; --wait: #c8ccd1; --run: #2f81f7; --replayed: #8b949e; --failed: #d1242f; --tick: #ffffff; --load: #b6d4fb; }
-@media (prefers-color-scheme: dark) { :root { --page: #0d1117; --text: #e6edf3; --note: #8d96a0; --grid: #21262d; --prepare: #bb8009; --wait: #3d444d; --run: #388bfd; --replayed: #6e7681; --failed: #f85149; --tick: #0d1117; --load: #1f3f6b; } }
+:root { color-scheme: light dark; }
 svg { font-family: system-ui, -apple-system, \"Segoe UI\", sans-serif; }
-text { fill: var(--text); } .note, .took { fill: var(--note); } .title { font-size: 18px; font-weight: 600; }
-.page { fill: var(--page); } .grid { stroke: var(--grid); fill: none; } .hit { fill: transparent; } g:hover > .hit { fill: var(--grid); }
-.load { fill: var(--load); } .failure { stroke: var(--failed); fill: none; }
-.prepare { fill: var(--prepare); } .wait { fill: var(--wait); } .run { fill: var(--run); } .tick { stroke: var(--tick); fill: none; }
-.replayed .run { fill: var(--replayed); } .failed .run { fill: var(--failed); } .failed .took { fill: var(--failed); }
-.open .run { fill: none; stroke: var(--failed); stroke-dasharray: 4 3; }
+.title { font-size: 18px; font-weight: 600; } .hit { fill: transparent; } .grid, .tick, .failure { fill: none; }
+.page { fill: #ffffff; } text { fill: #1f2328; } .note, .took { fill: #656d76; } .grid { stroke: #e4e7eb; } g:hover > .hit { fill: #e4e7eb; }
+.load { fill: #b6d4fb; } .prepare { fill: #d4a72c; } .wait { fill: #c8ccd1; } .run { fill: #2f81f7; } .tick { stroke: #ffffff; }
+.replayed .run { fill: #8b949e; } .failed .run, .failed .took { fill: #d1242f; } .failure { stroke: #d1242f; }
+.open .run { fill: none; stroke: #d1242f; stroke-dasharray: 4 3; }
+@media (prefers-color-scheme: dark) {
+.page { fill: #0d1117; } text { fill: #e6edf3; } .note, .took { fill: #8d96a0; } .grid { stroke: #21262d; } g:hover > .hit { fill: #21262d; }
+.load { fill: #1f3f6b; } .prepare { fill: #bb8009; } .wait { fill: #3d444d; } .run { fill: #388bfd; } .tick { stroke: #0d1117; }
+.replayed .run { fill: #6e7681; } .failed .run, .failed .took { fill: #f85149; } .failure { stroke: #f85149; }
+.open .run { fill: none; stroke: #f85149; }
+}
 </style>
 ";
 
@@ -474,6 +478,18 @@ mod tests {
             "{svg}"
         );
         assert!(svg.contains("<g class=\"open\">"), "{svg}");
+    }
+
+    #[test]
+    fn ids_are_told_apart_by_their_ends() {
+        let long = Span {
+            id: "toolu_01A09q90qw90lq917835lq9".into(),
+            ..span("mcp__files__read_text_file\u{ffff}")
+        };
+        let svg = svg(&[long], 100.0);
+        assert!(svg.contains(">…17835lq9</text>"), "{svg}");
+        assert!(svg.contains(">mcp__files__read_te…</text>"), "{svg}");
+        assert!(!svg.contains('\u{ffff}'));
     }
 
     #[test]
