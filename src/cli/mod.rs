@@ -225,6 +225,14 @@ fn quoted(path: &Path) -> String {
     format!("'{path}'")
 }
 
+/// ` --tools DIR` for each folder that was named, for a command to type.
+fn tools_option(global: &Global) -> String {
+    let folders = global.tools.iter();
+    folders
+        .map(|folder| format!(" --tools {}", quoted(folder)))
+        .collect()
+}
+
 /// `pitool: outermost: cause`, then the hint of the innermost error that has one. Names of files and tools may hold
 /// anything.
 fn print_error(error: &anyhow::Error) {

@@ -132,11 +132,7 @@ fn told(name: &str, files: &[Fresh], global: &Global) -> String {
         .iter()
         .map(|file| format!("wrote {}\n", file.path.display()))
         .collect();
-    let tools: String = global
-        .tools
-        .iter()
-        .map(|folder| format!(" --tools {}", super::quoted(folder)))
-        .collect();
+    let tools = super::tools_option(global);
     format!(
         "{written}\nMake them yours, then try the tool, and record what it answers:\n\n  \
          pitool call{tools} {name} text=hello\n  pitool test{tools} --update\n"

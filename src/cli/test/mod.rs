@@ -109,7 +109,7 @@ pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<Exit> {
 async fn run_all(args: &Args, global: &Global, suite: &Suite) -> anyhow::Result<Exit> {
     let signals = Signals::listen().context("cannot listen for signals")?;
     let start = Instant::now();
-    let mut reporter = Reporter::new(args.report, global.color, suite);
+    let mut reporter = Reporter::new(args.report, global.color, suite, args.to_update(global));
     let runs = Runs::new(args.timeout)?;
     let jobs = args.jobs.map_or_else(cores, NonZeroUsize::get);
     let mut outcomes = futures_util::stream::iter(&suite.items)
@@ -140,6 +140,20 @@ async fn run_all(args: &Args, global: &Global, suite: &Suite) -> anyhow::Result<
         return closed(error);
     }
     Ok(exit(suite, &judged))
+}
+
+impl Args {
+    /// The command that records what comes out of the same cases.
+    fn to_update(&self, global: &Global) -> String {
+        let wanted = self.wanted.iter();
+        let wanted: String = wanted
+            .map(|words| format!(" {}", super::quoted(Path::new(words))))
+            .collect();
+        format!(
+            "pitool test{} --update{wanted}",
+            super::tools_option(global)
+        )
+    }
 }
 
 /// Nobody reads on, or stdout cannot be written.

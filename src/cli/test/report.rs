@@ -22,16 +22,19 @@ pub(super) struct Reporter {
     styles: Styles,
     is_terminal: bool,
     has_problems: bool,
+    /// The command that records.
+    to_update: String,
 }
 
 impl Reporter {
-    pub(super) fn new(report: Report, color: When, suite: &Suite) -> Self {
+    pub(super) fn new(report: Report, color: When, suite: &Suite, to_update: String) -> Self {
         let is_terminal = io::stdout().is_terminal();
         Self {
             report,
             styles: Styles::of_stream(color, is_terminal),
             is_terminal,
             has_problems: suite.has_problems,
+            to_update,
         }
     }
 
@@ -97,8 +100,10 @@ impl Reporter {
         let wants_update =
             |it: &Outcome<'_>| matches!(it.status, Status::Failed | Status::Unrecorded);
         if judged.iter().any(wants_update) {
-            summary +=
-                "hint: if this is what the tools should answer, record it: pitool test --update\n";
+            summary += &format!(
+                "hint: if this is what the tools should answer, record it: {}\n",
+                self.to_update
+            );
         }
         summary
     }
