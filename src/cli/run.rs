@@ -376,7 +376,7 @@ impl Session<'_> {
         all
     }
 
-    async fn run_batch(&self, turn: &Turn, entry: &Entry<'_>, stop: &Stop) -> Answered {
+    async fn run_batch(&mut self, turn: &Turn, entry: &Entry<'_>, stop: &Stop) -> Answered {
         let stopper = Stopper::new();
         let batch_stop = stopper.stop();
         let batch = Batch {
@@ -392,11 +392,14 @@ impl Session<'_> {
                 self.closed(&stopper)
             )
         };
-        tokio::select! {
+        let answered = tokio::select! {
             biased;
             answered = batch::run(&self.runner, batch, self.listeners, &batch_stop) => answered,
             _ = interrupts => unreachable!("a stop is followed for ever"),
-        }
+        };
+        // Not all was well, even if every tool still gave its result.
+        self.tally.has_errors |= batch_stop.is_stopping();
+        answered
     }
 
     /// Nobody reads the results any more: no reason to go on, and none for grace.

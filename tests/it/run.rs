@@ -453,6 +453,18 @@ fn a_call_times_out_with_its_output_so_far() {
 }
 
 #[test]
+fn batch_timeout_is_no_success_even_if_every_tool_gives_its_result() {
+    let script = r#"trap 'echo "{\"content\":[]}"; exit 0' TERM; sleep 60 & wait"#;
+    let execute = json!({"command": ["sh", "-c", script], "output": "items"});
+    let done = Test::new(["run", "--timeout-batch", "1s"])
+        .tool("saves", &execute)
+        .calls(&[("1", "saves", json!({}))])
+        .run()
+        .code(1);
+    assert_eq!(done.lines()[0]["isError"], false);
+}
+
+#[test]
 fn a_batch_times_out_and_answers_everything() {
     let done = Test::new(["run", "--timeout-batch", "300ms", "--jobs", "2"])
         .sh("ok", "echo ok")
