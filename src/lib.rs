@@ -107,6 +107,8 @@ pub mod program;
 pub mod queue;
 pub mod registry;
 pub mod schema;
+#[cfg(test)]
+mod still_time;
 pub mod stop;
 pub mod tool;
 pub mod transcript;

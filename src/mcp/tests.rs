@@ -12,6 +12,7 @@ use tempfile::NamedTempFile;
 use crate::event::Notice;
 use crate::message::{Content, ToolResult};
 use crate::program::{Invocation, Throw};
+use crate::still_time::StillTime;
 use crate::stop::{Stop, StopLevel, Stopper};
 
 use super::client::Client;
@@ -79,12 +80,12 @@ fn fake(call: &str) -> Fake {
 }
 
 impl Fake {
-    async fn call_until(
+    async fn call_hearing(
         &self,
         stop: &Stop,
         arguments: Value,
-    ) -> (Result<ToolResult, Throw>, Vec<Value>) {
-        let updates = Mutex::new(Vec::new());
+        update: &(dyn Fn(Value) + Send + Sync),
+    ) -> Result<ToolResult, Throw> {
         let invocation = Invocation {
             tool_call_id: "c",
             tool_name: "mcp__fake__one",
@@ -95,16 +96,35 @@ impl Fake {
             probe: None,
             notice: &|_| {},
         };
-        let update = |value| updates.lock().unwrap().push(value);
-        let result = self
-            .client
-            .call("one", &arguments, &invocation, &update)
-            .await;
-        (result, updates.into_inner().unwrap())
+        self.client
+            .call("one", &arguments, &invocation, update)
+            .await
+    }
+
+    /// Calls, and does something after each update, which are counted from 1.
+    async fn call_and(
+        &self,
+        arguments: Value,
+        hear: impl AsyncFn(usize),
+    ) -> Result<ToolResult, Throw> {
+        let (sender, mut updates) = tokio::sync::mpsc::unbounded_channel();
+        let update = |update| sender.send(update).unwrap();
+        let stop = Stop::never();
+        let hearing = async {
+            for number in 1.. {
+                updates.recv().await;
+                hear(number).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = hearing => unreachable!("updates are waited for as long as the call takes"),
+            result = self.call_hearing(&stop, arguments, &update) => result,
+        }
     }
 
     async fn call(&self, arguments: Value) -> Result<ToolResult, Throw> {
-        self.call_until(&Stop::never(), arguments).await.0
+        self.call_hearing(&Stop::never(), arguments, &|_| {}).await
     }
 
     fn lines(&self) -> Vec<String> {
@@ -177,10 +197,12 @@ async fn progress_comes_before_the_answer() {
     let fake = fake(
         r#"progress '"progress":1,"total":2,"message":"half"'; progress '"progress":1.5'; text done"#,
     );
-    let (result, updates) = fake.call_until(&Stop::never(), json!({})).await;
+    let updates = Mutex::new(Vec::new());
+    let update = |update| updates.lock().unwrap().push(update);
+    let result = fake.call_hearing(&Stop::never(), json!({}), &update).await;
     assert_eq!(result, Ok(ToolResult::text("done")));
     assert_eq!(
-        updates,
+        updates.into_inner().unwrap(),
         [
             json!({"content": [{"type": "text", "text": "half"}], "details": {"progress": 1, "total": 2}}),
             json!({"content": [], "details": {"progress": 1.5}}),
@@ -253,30 +275,52 @@ async fn a_call_that_takes_too_long_is_cancelled() {
     let script = script(r#"case $line in *slow*) progress '"progress":1,"message":"so far"' ;; *) text "$seen" ;; esac"#)
         .replace("  case $line in\n", "  case $line in *notifications/cancelled*) seen=cancelled ;; esac\n  case $line in\n");
     let fake = fake_script(&script, json!({"timeout": 0.3}));
+    fake.client.tools().await.unwrap();
+    let time = StillTime::begin();
+    let hear = async |number| {
+        assert_eq!(number, 1);
+        time.pass(Duration::from_secs(1)).await;
+    };
+    let result = fake.call_and(json!({"slow": true}), hear).await;
     let text = "so far\n\nTool of MCP server \"fake\" timed out after 0.3 seconds";
-    throws(&fake.call(json!({"slow": true})).await, text);
+    throws(&result, text);
     assert_eq!(
         fake.call(json!({})).await,
         Ok(ToolResult::text("cancelled"))
     );
+    drop(time);
     fake.client.close().await;
 }
 
 #[tokio::test]
 async fn progress_extends_the_time_of_a_call_but_not_for_ever() {
-    let script = script(
-        r#"i=0; while [ $i -lt 30 ]; do progress '"progress":'$i; sleep 0.1; i=$((i+1))
-           case $line in *short*) [ $i = 5 ] && break ;; esac; done; text done"#,
-    );
+    let folder = tempfile::tempdir().unwrap();
+    let heard = |number: usize| folder.path().join(number.to_string());
+    let script = script(&format!(
+        r#"i=0; while [ $i -lt 30 ]; do i=$((i+1)); progress '"progress":'$i
+           case $line in *short*) [ $i = 5 ] && break ;; esac
+           until [ -e {}/$i ]; do sleep 0.01; done; done; text done"#,
+        folder.path().display()
+    ));
     let fake = fake_script(&script, json!({"timeout": 0.2}));
-    assert_eq!(
-        fake.call(json!({"short": 1})).await,
-        Ok(ToolResult::text("done"))
-    );
+    fake.client.tools().await.unwrap();
+    let time = StillTime::begin();
+    // Nearly all of its time passes before the server may go on.
+    let hear = async |number| {
+        time.pass(Duration::from_millis(150)).await;
+        std::fs::write(heard(number), "").unwrap();
+    };
+    let result = fake.call_and(json!({"short": 1}), hear).await;
+    assert_eq!(result, Ok(ToolResult::text("done")));
+    std::fs::remove_dir_all(folder.path()).unwrap();
+    std::fs::create_dir(folder.path()).unwrap();
+    let result = fake.call_and(json!({}), hear).await;
     throws(
-        &fake.call(json!({})).await,
+        &result,
         "Tool of MCP server \"fake\" timed out after 0.2 seconds",
     );
+    assert!(heard(12).exists() && !heard(15).exists());
+    drop(time);
     fake.client.close().await;
 }
 
@@ -284,16 +328,11 @@ async fn progress_extends_the_time_of_a_call_but_not_for_ever() {
 async fn a_stop_ends_the_call() {
     let fake = fake(r#"progress '"progress":1,"message":"so far"'"#);
     let stopper = Stopper::new();
-    let stop = stopper.stop();
-    let call = fake.call_until(&stop, json!({}));
-    let stopping = async {
-        fake.client.tools().await.unwrap();
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        stopper.raise(StopLevel::Stopping);
-    };
-    let ((result, _), ()) = tokio::join!(call, stopping);
-    let Throw(message) = result.unwrap_err();
-    assert!(message.ends_with("Operation aborted"), "{message}");
+    let updated = |_| stopper.raise(StopLevel::Stopping);
+    let result = fake
+        .call_hearing(&stopper.stop(), json!({}), &updated)
+        .await;
+    throws(&result, "so far\n\nOperation aborted");
     fake.client.close().await;
 }
 

@@ -6,7 +6,11 @@ use serde_json::json;
 
 use super::*;
 use crate::message::Content;
+use crate::still_time::StillTime;
 use crate::stop::{StopLevel, Stopper};
+
+/// Longer than anything takes on a busy machine, and far shorter than what the programs would wait.
+const LONG: Duration = Duration::from_mins(1);
 
 /// What came of one run.
 #[derive(Debug)]
@@ -447,23 +451,37 @@ fn hooks_answer_with_one_value_or_none() {
     );
 }
 
+/// Runs a script with a timeout of 0.3 seconds, which are over as soon as it says `ready`.
+fn run_out_of_time(script: &str, program: fn(&str) -> Value) -> Ran {
+    let folder = tempfile::tempdir().unwrap();
+    let ready = folder.path().join("ready");
+    let script = script.replace("ready", &format!(">{}", ready.display()));
+    let program = tool(with(program(&script), "timeoutMs", json!(300)));
+    let time_is_over = async {
+        let time = StillTime::begin();
+        while !ready.exists() {
+            tokio::task::yield_now().await;
+        }
+        time.pass(Duration::from_secs(1)).await;
+    };
+    runtime().block_on(async {
+        let (arguments, stop) = (json!({"q": "x"}), Stop::never());
+        tokio::join!(time_is_over, run_until(&program, &arguments, &stop)).1
+    })
+}
+
 #[test]
 fn timeout_ends_the_whole_group() {
-    let ran = run(
-        with(sh("echo out; sleep 300 & wait"), "timeoutMs", json!(300)),
-        &json!({}),
-    );
+    let ran = run_out_of_time("echo out; ready; sleep 300 & wait", sh);
     assert_eq!(ran.thrown(), "out\n\nCommand timed out after 0.3 seconds");
     assert_eq!(ran.update_texts(), ["out"]);
 }
 
 #[test]
 fn result_before_the_timeout_is_told_but_does_not_count() {
-    let script = r#"echo '{"content":[{"type":"text","text":"early"}]}'; exec sleep 300"#;
-    throws(
-        with(items(script), "timeoutMs", json!(300)),
-        "early\n\nCommand timed out after 0.3 seconds",
-    );
+    let early = r#"echo '{"content":[{"type":"text","text":"early"}]}'; ready; exec sleep 300"#;
+    let ran = run_out_of_time(early, items);
+    assert_eq!(ran.thrown(), "early\n\nCommand timed out after 0.3 seconds");
 }
 
 /// Stops a program as soon as it has reported something.
@@ -560,7 +578,7 @@ fn child_that_holds_the_output_does_not_hold_the_call() {
     let begin = std::time::Instant::now();
     let ran = run(sh("echo done; sleep 300 & exit 0"), &json!({}));
     assert_eq!(ran.text(), "done");
-    assert!(begin.elapsed() < Duration::from_secs(2));
+    assert!(begin.elapsed() < LONG);
     assert_eq!(
         ran.warnings(),
         ["tool call-1: a process that it left running was stopped"]
@@ -592,18 +610,11 @@ fn large_arguments_arrive_late_and_whole() {
 #[test]
 fn tool_that_ignores_sigterm_is_killed() {
     let begin = std::time::Instant::now();
-    let ran = run(
-        with(
-            sh("trap '' TERM; echo out; sleep 300 & wait; wait"),
-            "timeoutMs",
-            json!(200),
-        ),
-        &json!({}),
-    );
-    assert_eq!(ran.thrown(), "out\n\nCommand timed out after 0.2 seconds");
+    let ran = run_out_of_time("trap '' TERM; echo out; ready; sleep 300 & wait; wait", sh);
+    assert_eq!(ran.thrown(), "out\n\nCommand timed out after 0.3 seconds");
     let elapsed = begin.elapsed();
     assert!(
-        elapsed >= process::GRACE && elapsed < process::GRACE + Duration::from_secs(2),
+        elapsed >= process::GRACE && elapsed < process::GRACE + LONG,
         "{elapsed:?}"
     );
 }
@@ -616,7 +627,7 @@ fn leaves_nothing(script: &str) {
     for id in ran.text().lines() {
         let id = id.parse().expect("an id");
         while procfs::Process::find(id).is_some_and(|process| !process.has_ended) {
-            assert!(begin.elapsed() < Duration::from_secs(5), "{id} still runs");
+            assert!(begin.elapsed() < LONG, "{id} still runs");
             std::thread::yield_now();
         }
     }
@@ -683,7 +694,7 @@ fn abandoned_call_leaves_nothing() {
     });
     let begin = std::time::Instant::now();
     while procfs::Process::find(id).is_some_and(|process| !process.has_ended) {
-        assert!(begin.elapsed() < Duration::from_secs(5));
+        assert!(begin.elapsed() < LONG);
         std::thread::yield_now();
     }
 }
@@ -744,7 +755,7 @@ fn first_update_does_not_wait() {
         "echo one; until [ -e {} ]; do sleep 0.01; done; echo two",
         go.display()
     );
-    let program = tool(with(sh(&script), "timeoutMs", json!(10_000)));
+    let program = tool(with(sh(&script), "timeoutMs", json!(60_000)));
     let stop = Stop::never();
     let invocation = Invocation {
         tool_call_id: "call-1",

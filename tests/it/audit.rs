@@ -66,7 +66,7 @@ fn tool_that_ignores_sigterm() {
     let execute = with(
         "trap '' TERM; while :; do sleep 1; done",
         "timeoutMs",
-        json!(300),
+        json!(2000),
     );
     let found = wrong(&audit(&execute).code(1));
     let seen = "ignored SIGTERM for 2 s and was killed".to_owned();

@@ -19,11 +19,12 @@ fn ended(events: &[Value]) -> Vec<&str> {
 
 #[test]
 fn parallel_calls_run_at_the_same_time_and_end_in_their_own_order() {
-    // Each waits for what the other makes: one after the other they would never end.
+    // Each waits for what the other makes: one after the other they would never end. `left` ends when `right` has.
+    let hook = "until grep -q '\"type\":\"tool_execution_end\",\"toolCallId\":\"b\"' events.jsonl; do sleep 0.01; done";
     let test = Test::new(["run", "--events", "events.jsonl"])
-        .sh("left", &format!("touch l; {}{}echo left", wait_for("r"), wait_for("right_is_done")))
-        .sh("right", &format!("touch r; {}touch right_is_done; echo right", wait_for("l")))
-        .manifest("after", &json!({"hook": "afterToolCall", "tools": ["left"], "run": {"command": ["sleep", "0.2"]}}))
+        .sh("left", &format!("touch l; {}echo left", wait_for("r")))
+        .sh("right", &format!("touch r; {}echo right", wait_for("l")))
+        .manifest("after", &json!({"hook": "afterToolCall", "tools": ["left"], "run": {"command": ["sh", "-c", hook]}}))
         .calls(&[("a", "left", json!({})), ("b", "right", json!({}))]);
     let (done, folder) = test.run_and_keep();
     assert_eq!(

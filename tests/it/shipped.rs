@@ -318,7 +318,7 @@ fn a_long_task_reports_its_progress() {
 #[test]
 fn a_stopped_long_task_says_how_far_it_came() {
     let (done, _) = run(
-        test().args(["--timeout-batch", "300ms"]),
+        test().args(["--timeout-batch", "2s"]),
         &[("long_task", json!({"steps": 1000, "stepMs": 10}))],
     );
     let text = &done.code(1).texts()[0];
