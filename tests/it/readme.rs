@@ -121,3 +121,27 @@ fn configurations_of_mcp_clients_start_a_server() {
         .find_map(|line| line.strip_prefix("args = "));
     serves(&serde_json::from_str(arguments.unwrap()).unwrap());
 }
+
+/// Every whole manifest and every whole case that is shown can be used as it stands.
+#[test]
+fn manifests_and_cases_are_right() {
+    let readme = std::fs::read_to_string(project().join("README.md")).unwrap();
+    let blocks = blocks_in(&readme, "json");
+    let examples: Vec<Value> = blocks
+        .iter()
+        .map(|block| serde_json::from_str(block).unwrap())
+        .collect();
+    let whole = |field: &'static str| examples.iter().filter(move |it| !it[field].is_null());
+    let manifests: Vec<&Value> = whole("name").chain(whole("hook")).collect();
+    assert_eq!(manifests.len(), 2);
+    for manifest in manifests {
+        let test = Test::new(["check"]).manifest("example", manifest);
+        test.run().code(0);
+    }
+    let cases: Vec<&Value> = whole("call").collect();
+    assert_eq!(cases.len(), 1);
+    for case in cases {
+        let test = Test::new(["test", "case.json"]).file("case.json", case.to_string());
+        test.shipped_tools().run().code(0);
+    }
+}
