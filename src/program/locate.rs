@@ -31,7 +31,17 @@ pub(crate) fn find(name: &str, home: &Path, path: Option<&OsStr>) -> Result<Path
             Ok(_) | Err(_) => {}
         }
     }
-    Err(refused.unwrap_or_else(|| "it is not on the PATH".to_owned()))
+    let advice = advice_on_words(name);
+    Err(refused.unwrap_or_else(|| format!("it is not on the PATH{advice}")))
+}
+
+/// What to change about a program's name that looks like a whole command line; nothing if it does not.
+pub(crate) fn advice_on_words(name: &str) -> &'static str {
+    if name.contains(char::is_whitespace) {
+        "; each word of a command is an element of its own"
+    } else {
+        ""
+    }
 }
 
 /// Looks whether a program that was found could be started.

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use serde_json::{Map, Value};
 
 use super::interpreter::anatomy;
-use super::{ProgramError, Throw};
+use super::{ProgramError, Throw, locate};
 use crate::json;
 use crate::schema::WrittenSchema;
 
@@ -289,9 +289,10 @@ impl CommandTemplate {
             .collect::<Result<Vec<_>, _>>()?;
         for &at in &anatomy.programs {
             if templates[at].as_literal().is_none() {
+                let advice = locate::advice_on_words(&command[at]);
                 return Err(ProgramError::new(
                     format!("/command/{at}"),
-                    "the program takes no placeholder",
+                    format!("the program takes no placeholder{advice}"),
                 ));
             }
         }
@@ -587,6 +588,11 @@ mod tests {
         wrong(&[], "/command", "needs a program");
         wrong(&[""], "/command/0", "no name");
         wrong(&["{q}"], "/command/0", "the program takes no placeholder");
+        wrong(
+            &["echo {q}"],
+            "/command/0",
+            "the program takes no placeholder; each word of a command is an element of its own",
+        );
         wrong(
             &["env", "{q}"],
             "/command/1",

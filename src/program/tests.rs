@@ -368,6 +368,10 @@ fn programs_that_cannot_start_say_why() {
         );
     };
     case("pitool-no-such-program", "it is not on the PATH");
+    case(
+        "pitool no-such",
+        "it is not on the PATH; each word of a command is an element of its own",
+    );
     case(&at("none"), "No such file or directory");
     case(&at("plain"), "Permission denied");
     case(
@@ -790,4 +794,13 @@ fn much_stderr_is_passed_on_whole() {
     let lines = ran.stderr_lines();
     assert_eq!(lines.len(), 60_000);
     assert_eq!(lines[59_999], "60000");
+}
+
+#[test]
+fn a_filter_whose_values_are_no_items_is_told_what_to_say() {
+    throws(
+        json!({"jq": ".q"}),
+        "The filter gave something that is no item: an item is a JSON object: \"x\" \
+         (for values that are none its manifest says \"output\": \"text\" or \"json\")",
+    );
 }

@@ -332,7 +332,8 @@ fn item(output: Value) -> Result<Item, Throw> {
     let excerpt: String = json::compact(&output).chars().take(100).collect();
     Item::read(output).map_err(|wrong| {
         Throw(format!(
-            "The filter gave something that is no item: {wrong}: {excerpt}"
+            "The filter gave something that is no item: {wrong}: {excerpt} \
+             (for values that are none its manifest says \"output\": \"text\" or \"json\")"
         ))
     })
 }
