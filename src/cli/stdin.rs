@@ -1,10 +1,12 @@
 //! Stdin as a row of turns, read by a thread of its own: a read cannot be interrupted, and a stop must not wait for it.
+//! Only a short file needs no thread.
 
-use std::io::BufReader;
+use std::io::{BufRead, BufReader, Read as _};
 
 use pitool::format::{
     Document, Documents, Format, Input, InputError, InputOptions, Keep, Rerun, Turn,
 };
+use rustix::fs::FileType;
 use tokio::sync::mpsc;
 
 /// What is read from stdin, in order; ends with stdin.
@@ -23,6 +25,9 @@ pub(crate) enum Read {
 
 /// How many turns are read ahead: enough that a fast batch never waits for the reader.
 const READ_AHEAD: usize = 4;
+
+/// A file of at most this many bytes is short.
+const SHORT: i64 = 1 << 16;
 
 /// How stdin is read.
 #[derive(Debug, Clone, Copy)]
@@ -55,34 +60,66 @@ pub(crate) enum OnError {
     End,
 }
 
-/// Starts the reading thread. It is never joined: it ends with stdin, or with the process.
+/// Begins to read. A short file is read at once; else a thread does it, which is never joined: it ends with stdin, or with
+/// the process.
 pub(crate) fn turns(reading: Reading) -> Turns {
+    if let Some(text) = short_file() {
+        return at_once(&text, reading);
+    }
     let (sender, receiver) = mpsc::channel(READ_AHEAD);
     std::thread::spawn(move || {
         let stdin = BufReader::with_capacity(1 << 16, std::io::stdin());
-        let options = |keep| InputOptions {
-            from: reading.from,
-            rerun: reading.rerun,
-            keep,
-        };
-        let send = |read: Read| sender.blocking_send(read).is_ok();
-        match reading.what {
-            What::Turns => {
-                let turns = Input::new(stdin, options(Keep::Messages));
-                let steps = turns.map(|turn| turn.map(|turn| vec![Read::Turn(Box::new(turn))]));
-                pass_on(steps, reading.on_error, send);
-            }
-            What::Documents => {
-                let documents = Documents::new(stdin, options(Keep::Documents));
-                pass_on(
-                    documents.map(|document| document.map(steps)),
-                    reading.on_error,
-                    send,
-                );
-            }
-        }
+        read(stdin, reading, |read| sender.blocking_send(read).is_ok());
     });
     receiver
+}
+
+/// All of stdin, if it is a short file: nobody has to be waited for, and a thread takes longer to start.
+fn short_file() -> Option<Vec<u8>> {
+    let mut stdin = std::io::stdin().lock();
+    let status = rustix::fs::fstat(&stdin).ok()?;
+    let is_file = FileType::from_raw_mode(status.st_mode).is_file();
+    if !is_file || status.st_size > SHORT {
+        return None;
+    }
+    let mut text = Vec::new();
+    stdin.read_to_end(&mut text).ok()?;
+    Some(text)
+}
+
+fn at_once(text: &[u8], reading: Reading) -> Turns {
+    let mut all = Vec::new();
+    read(text, reading, |read| {
+        all.push(read);
+        true
+    });
+    let (sender, receiver) = mpsc::channel(all.len().max(1));
+    for read in all {
+        let sent = sender.try_send(read);
+        sent.expect("there is room for all, and the receiver is here");
+    }
+    receiver
+}
+
+/// Reads an input until its end, or until `send` says that nobody listens.
+fn read(input: impl BufRead, reading: Reading, send: impl FnMut(Read) -> bool) {
+    let options = |keep| InputOptions {
+        from: reading.from,
+        rerun: reading.rerun,
+        keep,
+    };
+    match reading.what {
+        What::Turns => {
+            let turns = Input::new(input, options(Keep::Messages));
+            let steps = turns.map(|turn| turn.map(|turn| vec![Read::Turn(Box::new(turn))]));
+            pass_on(steps, reading.on_error, send);
+        }
+        What::Documents => {
+            let documents = Documents::new(input, options(Keep::Documents));
+            let steps = documents.map(|document| document.map(steps));
+            pass_on(steps, reading.on_error, send);
+        }
+    }
 }
 
 /// A document, and then its turns.
@@ -98,12 +135,12 @@ fn steps(document: Document) -> Vec<Read> {
 fn pass_on(
     read: impl Iterator<Item = Result<Vec<Read>, InputError>>,
     on_error: OnError,
-    send: impl Fn(Read) -> bool,
+    mut send: impl FnMut(Read) -> bool,
 ) {
     for steps in read {
         let is_last = steps.is_err() && on_error == OnError::End;
         let steps = steps.unwrap_or_else(|error| vec![Read::Unreadable(error)]);
-        let are_sent = steps.into_iter().all(&send);
+        let are_sent = steps.into_iter().all(&mut send);
         if !are_sent || is_last {
             return;
         }

@@ -578,3 +578,39 @@ fn dry_run_says_what_would_start_and_starts_nothing() {
         .collect();
     assert_eq!(left, ["tools.d"]);
 }
+
+/// A short file is read at once, a long one and a pipe by and by: nobody sees a difference.
+#[test]
+fn a_file_is_read_as_a_pipe_is() {
+    let message = |id: usize| {
+        let call = json!({"type": "toolCall", "id": format!("{id}"), "name": "t", "arguments": {}});
+        json!({"role": "assistant", "content": [call]}).to_string()
+    };
+    let good = |from, to| (from..to).map(message).collect::<Vec<_>>().join("\n");
+    for count in [2, 2_000] {
+        let text = format!(
+            "{}\nnot JSON\n{}",
+            good(0, count / 2),
+            good(count / 2, count)
+        );
+        for (option, answered) in [("--progress=never", count), ("--fail-fast", count / 2)] {
+            let run = || Test::new(["run", option]).tool("t", &json!({"jq": "{content: []}"}));
+            let piped = run().stdin(text.as_str()).run().code(2);
+            let mut from_file = run().file("input.jsonl", text.as_str());
+            let input = std::fs::File::open(from_file.folder().join("input.jsonl")).unwrap();
+            let from_file = from_file.command().stdin(input).output().unwrap();
+            assert_eq!(from_file.status.code(), Some(2));
+            assert_eq!(String::from_utf8(from_file.stderr).unwrap(), piped.stderr);
+            let stdout = String::from_utf8(from_file.stdout).unwrap();
+            let ids = |text: &str| {
+                let messages = text.lines().map(|line| {
+                    let message: Value = serde_json::from_str(line).unwrap();
+                    message["toolCallId"].clone()
+                });
+                messages.collect::<Vec<_>>()
+            };
+            assert_eq!(ids(&stdout), ids(&piped.stdout));
+            assert_eq!(stdout.lines().count(), answered);
+        }
+    }
+}
