@@ -42,7 +42,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use clap::{Parser, Subcommand};
+use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::report::sanitize;
 use crate::report::style::When;
@@ -151,7 +151,7 @@ pub(crate) fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     if complete::answer() {
         return Exit::Ok;
     }
-    let cli = match Cli::try_parse_from(arguments) {
+    let cli = match parse(arguments.into_iter().collect()) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version go to stdout and are no failure; `print` knows which is which.
@@ -167,6 +167,26 @@ pub(crate) fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         print_error(&error);
         Exit::NotUnderstood
     })
+}
+
+fn parse(arguments: Vec<OsString>) -> clap::error::Result<Cli> {
+    let name = arguments.get(1).and_then(|name| name.to_str());
+    let mut command = name.and_then(alone).unwrap_or_else(Cli::command);
+    let mut matches = command.try_get_matches_from_mut(arguments)?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+/// The command line with one command alone, if it is one that runs again and again: to describe the options of all the
+/// others takes longer than to run a call.
+fn alone(name: &str) -> Option<clap::Command> {
+    let (name, add_options): (&'static str, fn(clap::Command) -> clap::Command) = match name {
+        "call" => ("call", call::Args::augment_args),
+        "run" => ("run", run::Args::augment_args),
+        "validate" => ("validate", validate::Args::augment_args),
+        _ => return None,
+    };
+    let command = Global::augment_args(clap::Command::new("pitool"));
+    Some(command.subcommand(add_options(clap::Command::new(name))))
 }
 
 fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
@@ -273,6 +293,36 @@ impl std::error::Error for Hinted {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_alone_answers_as_among_all() {
+        for line in [
+            "run --help",
+            "run -h",
+            "run --nope",
+            "run --tool",
+            "run --jobs",
+            "run --jobs many",
+            "run extra",
+            "run --journal a --replay b",
+            "run --color blue",
+            "validate --only",
+            "validate --tool a --schema b",
+            "validate --help",
+            "call",
+            "call --help",
+            "call --nope echo",
+            "call -V",
+        ] {
+            let words = || ["pitool"].into_iter().chain(line.split(' '));
+            let name = words().nth(1).unwrap();
+            let told = |command: clap::Command| {
+                let error = command.try_get_matches_from(words()).unwrap_err();
+                error.render().to_string()
+            };
+            assert_eq!(told(alone(name).unwrap()), told(Cli::command()), "{line}");
+        }
+    }
 
     #[test]
     fn paths_are_quoted_for_the_shell() {
