@@ -6,6 +6,8 @@
 //! other systems are linked as usual.
 
 use std::env;
+use std::path::PathBuf;
+use std::process::Command;
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
@@ -16,5 +18,20 @@ fn main() {
     let is_static = variable("CARGO_CFG_TARGET_FEATURE").contains("crt-static");
     if variable("PROFILE") == "release" && is_gnu_linux && !is_static {
         println!("cargo:rustc-link-arg-bins=-no-pie");
+        if let Some(folder) = unwinder() {
+            println!("cargo:rustc-link-search=native={}", folder.display());
+            println!("cargo:rustc-link-lib=static:-bundle=gcc_eh");
+        }
     }
+}
+
+/// Where the C compiler has what unwinds the stack as a static library: with it there is one library less to load.
+fn unwinder() -> Option<PathBuf> {
+    let answer = Command::new("cc")
+        .arg("-print-file-name=libgcc_eh.a")
+        .output()
+        .ok()?;
+    let path = PathBuf::from(String::from_utf8(answer.stdout).ok()?.trim());
+    // A name without a folder means that there is none.
+    path.is_absolute().then(|| path.parent().map(Into::into))?
 }
