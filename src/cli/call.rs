@@ -118,7 +118,7 @@ async fn by_hand(
     let printed = listeners.suspend(|| print(&line, global.color));
     runner.registry.close_servers().await;
     drop(runner);
-    let _ = Listeners::finish(listeners);
+    let _ = listeners.finish();
     match printed {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Exit::ClosedPipe),

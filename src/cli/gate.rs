@@ -1,5 +1,6 @@
 //! `--allow`, `--deny` and `--confirm`: what the person who runs the batch permits.
 
+use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::sync::Arc;
 
@@ -52,9 +53,13 @@ impl Permits {
                 // The batch may have been stopped meanwhile.
                 let _ = sender.send(verdict);
             });
-            answer
-                .map(|verdict| verdict.unwrap_or(Verdict::Block))
-                .boxed()
+            async {
+                let mut line = OpenLine { is_answered: false };
+                let verdict = answer.await;
+                line.is_answered = true;
+                verdict.unwrap_or(Verdict::Block)
+            }
+            .boxed()
         }))
     }
 }
@@ -69,19 +74,38 @@ fn question(call: &ToolCall, arguments: &Value) -> String {
     format!("{}\nRun {name}? [y/N] ", sanitize::lines(&arguments))
 }
 
+/// The line on which a question waits. Given up, it is ended, so that nothing else is written behind the question.
+struct OpenLine {
+    is_answered: bool,
+}
+
+impl Drop for OpenLine {
+    fn drop(&mut self) {
+        if !self.is_answered
+            && let Ok(mut terminal) = terminal()
+        {
+            let _ = terminal.write_all(b"\n");
+        }
+    }
+}
+
+fn terminal() -> std::io::Result<File> {
+    File::options().read(true).write(true).open("/dev/tty")
+}
+
 /// Asks on the terminal, which is not stdin: that holds the messages. Without one the answer is no.
 fn ask(question: &str) -> Verdict {
-    let terminal = std::fs::File::options()
-        .read(true)
-        .write(true)
-        .open("/dev/tty");
-    let Ok(mut terminal) = terminal else {
+    let Ok(mut terminal) = terminal() else {
         return Verdict::Block;
     };
     let mut line = String::new();
     let asked = terminal.write_all(question.as_bytes());
-    if asked.is_err() || BufReader::new(terminal).read_line(&mut line).is_err() {
+    if asked.is_err() || BufReader::new(&terminal).read_line(&mut line).is_err() {
         return Verdict::Block;
+    }
+    if !line.ends_with('\n') {
+        // Ctrl-D: nothing has ended the line on the terminal.
+        let _ = terminal.write_all(b"\n");
     }
     match line.trim().to_ascii_lowercase().as_str() {
         "y" | "yes" => Verdict::Allow,

@@ -112,15 +112,12 @@ impl Listeners {
         }
     }
 
-    /// Writes out what is left: how stdout and the events file took it. Others who hold the listeners (a question
-    /// that nobody answers) keep them from being closed, not from being read.
-    pub(crate) fn finish(listeners: Arc<Self>) -> (io::Result<()>, io::Result<()>) {
-        let Some(listeners) = Arc::into_inner(listeners) else {
-            return (Ok(()), Ok(()));
-        };
-        let finish = |lines: Option<EventLines>| lines.map_or(Ok(()), EventLines::finish);
-        let written = (finish(listeners.events), finish(listeners.events_file));
-        listeners.progress.finish();
+    /// Writes out what is left and gives the terminal back: how stdout and the events file took it. Others may still hold
+    /// the listeners, as who waits for the answer to a question does.
+    pub(crate) fn finish(&self) -> (io::Result<()>, io::Result<()>) {
+        let finish = |lines: &Option<EventLines>| lines.as_ref().map_or(Ok(()), EventLines::finish);
+        let written = (finish(&self.events), finish(&self.events_file));
+        self.progress.finish();
         written
     }
 }

@@ -207,7 +207,7 @@ async fn run_all(
     let written = written.and_then(|()| session.printer.finish());
     drop(session);
     servers.close_servers().await;
-    let (events, events_file) = Listeners::finish(listeners);
+    let (events, events_file) = listeners.finish();
     match written.and(events) {
         Ok(()) => {}
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => tally.closed_pipe = true,

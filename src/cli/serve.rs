@@ -102,7 +102,7 @@ async fn serve(
     };
     serving.registry().close_servers().await;
     drop(serving);
-    let (_, events_file) = Listeners::finish(listeners);
+    let (_, events_file) = listeners.finish();
     events_file.context("cannot write the events file")?;
     match (signals.received(), served) {
         (Some(signal), Ok(())) => Ok(Exit::Signal(signal)),

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use pitool::event::{Event, Listener};
 
-use super::sanitize;
+use super::{lock, sanitize};
 
 /// How many bytes may wait for a slow reader before the batch has to wait for it too.
 const MAX_PENDING: usize = 8 << 20;
@@ -49,7 +49,7 @@ impl EventLines {
     }
 
     /// Waits until every event is written. The first failure of a write, if there was one.
-    pub(crate) fn finish(self) -> io::Result<()> {
+    pub(crate) fn finish(&self) -> io::Result<()> {
         self.lines.finish()
     }
 }
@@ -67,7 +67,7 @@ impl Listener for EventLines {
 /// Lines on their way to a writer of their own thread.
 struct LineWriter {
     queue: Arc<Queue>,
-    thread: Option<JoinHandle<io::Result<()>>>,
+    thread: Mutex<Option<JoinHandle<io::Result<()>>>>,
 }
 
 #[derive(Default)]
@@ -95,7 +95,7 @@ impl LineWriter {
         let thread = thread::spawn(move || other.drain(writer, on_failure));
         Self {
             queue,
-            thread: Some(thread),
+            thread: Mutex::new(Some(thread)),
         }
     }
 
@@ -112,17 +112,17 @@ impl LineWriter {
         self.queue.changed.notify_all();
     }
 
-    fn finish(mut self) -> io::Result<()> {
+    fn finish(&self) -> io::Result<()> {
         let thread = self.complete().expect("lines are finished once");
         thread
             .join()
             .unwrap_or_else(|_| Err(io::Error::other("the writer of events failed")))
     }
 
-    fn complete(&mut self) -> Option<JoinHandle<io::Result<()>>> {
+    fn complete(&self) -> Option<JoinHandle<io::Result<()>>> {
         self.queue.lock().is_complete = true;
         self.queue.changed.notify_all();
-        self.thread.take()
+        lock(&self.thread).take()
     }
 }
 

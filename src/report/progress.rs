@@ -29,9 +29,14 @@ pub(crate) type Label = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
 /// A listener that shows people what runs, and the one way to stderr while it does.
 pub(crate) struct Progress {
     shared: Arc<Shared>,
-    ticker: Option<JoinHandle<()>>,
-    /// While rows may be drawn.
-    quiet: Option<QuietControls>,
+    /// Until the end, if rows may be drawn.
+    drawing: Mutex<Option<Drawing>>,
+}
+
+/// Who draws the rows, and how the terminal is meanwhile.
+struct Drawing {
+    ticker: JoinHandle<()>,
+    _quiet: QuietControls,
 }
 
 /// How progress shows.
@@ -80,15 +85,16 @@ impl Progress {
             ended: Mutex::new(false),
             has_ended: Condvar::new(),
         });
-        let ticker = (shared.mode == Mode::Rows).then(|| {
+        let drawing = (shared.mode == Mode::Rows).then(|| {
             let shared = Arc::clone(&shared);
-            thread::spawn(move || shared.tick())
+            Drawing {
+                ticker: thread::spawn(move || shared.tick()),
+                _quiet: QuietControls::begin(),
+            }
         });
-        let quiet = (shared.mode == Mode::Rows).then(QuietControls::begin);
         Self {
             shared,
-            ticker,
-            quiet,
+            drawing: Mutex::new(drawing),
         }
     }
 
@@ -117,7 +123,7 @@ impl Progress {
     }
 
     /// Ends the progress: the rows go, the summary stays. Only errors of stderr are lost.
-    pub(crate) fn finish(mut self) {
+    pub(crate) fn finish(&self) {
         self.end();
         if self.shared.mode != Mode::Off {
             let tally = lock(&self.shared.tally);
@@ -126,15 +132,15 @@ impl Progress {
         }
     }
 
-    fn end(&mut self) {
+    fn end(&self) {
         *lock(&self.shared.ended) = true;
         self.shared.has_ended.notify_all();
-        if let Some(ticker) = self.ticker.take() {
+        let drawing = lock(&self.drawing).take();
+        if let Some(Drawing { ticker, _quiet }) = drawing {
             // A ticker that panicked has nothing to draw any more.
             let _ = ticker.join();
+            lock(&self.shared.screen).clear();
         }
-        lock(&self.shared.screen).clear();
-        self.quiet = None;
     }
 }
 

@@ -1,7 +1,7 @@
 //! Progress as a person sees it: `pitool` on a terminal of our own, and the screen that results.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use serde_json::json;
 
 use crate::support::Test;
@@ -108,6 +108,7 @@ struct Terminal {
     child: Child,
     screen: Arc<Mutex<Screen>>,
     reader: JoinHandle<()>,
+    keyboard: File,
 }
 
 impl Terminal {
@@ -131,6 +132,7 @@ impl Terminal {
             .unwrap();
         let child = test.spawn_with_stderr(Stdio::from(stderr));
         let screen = Arc::new(Mutex::new(Screen::new(columns.into())));
+        let keyboard = File::from(terminal.try_clone().unwrap());
         let reader = thread::spawn({
             let screen = Arc::clone(&screen);
             move || read(terminal, &screen)
@@ -139,6 +141,7 @@ impl Terminal {
             child,
             screen,
             reader,
+            keyboard,
         }
     }
 
@@ -159,6 +162,7 @@ impl Terminal {
     /// Waits for the end; the screen that is left, and the sequences on it that nobody should have sent.
     fn end(mut self) -> (Vec<String>, Vec<String>) {
         self.child.wait().unwrap();
+        drop(self.keyboard);
         drop(self.child);
         self.reader.join().unwrap();
         let screen = self.screen.lock().unwrap();
@@ -279,4 +283,33 @@ fn without_a_terminal_there_is_a_line_per_call_if_asked_for() {
         "{stderr}"
     );
     assert!(lines[2].starts_with("2 calls, 1 error, "), "{stderr}");
+}
+
+/// The first process of a session, which gets the terminal as its own when it opens it, as under a shell.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_question_that_ctrl_c_ends_leaves_the_terminal_and_the_events_whole() {
+    let own_the_terminal = r#"exec 3<>"$(tty <&2)"; exec "$@""#;
+    let mut test = Test::new(["run", "--confirm", "*", "--events", "events"])
+        .sh("asked", "echo ran >ran")
+        .calls(&[("c1", "asked", json!({}))])
+        .under(["setsid", "sh", "-c", own_the_terminal, "sh"]);
+    let folder = test.folder().to_owned();
+    let mut terminal = Terminal::start(&mut test, 80, 24);
+    let is_asked = |shown: &[String]| shown.iter().any(|line| line == "Run asked? [y/N]");
+    terminal.wait_for(is_asked);
+    terminal.keyboard.write_all(b"\x03").unwrap();
+    assert_eq!(terminal.child.wait().unwrap().code(), Some(130));
+    let modes = tcgetattr(&terminal.keyboard).unwrap().local_modes;
+    assert!(
+        modes.contains(LocalModes::ECHOCTL),
+        "as it was before the rows"
+    );
+    let (shown, _) = terminal.end();
+    assert_eq!(shown.len(), 3, "{shown:#?}");
+    assert!(shown[1].starts_with("Run asked? [y/N]"), "{shown:#?}");
+    assert!(shown[2].starts_with("1 call, 1 error, "), "{shown:#?}");
+    let events = std::fs::read_to_string(folder.join("events")).unwrap();
+    assert_eq!(events.lines().count(), 5, "{events}");
+    assert!(!folder.join("ran").exists());
 }
