@@ -10,7 +10,8 @@ use tokio::task::AbortHandle;
 use crate::message::ToolResult;
 use crate::program::{ABORTED, Invocation, Throw};
 
-use super::connection::{Connection, Listing};
+use super::connection::Connection;
+use super::listed::Listing;
 use super::manifest::ServerConfig;
 use super::names;
 use super::notices::Notices;

@@ -14,7 +14,7 @@ use rmcp::service::{
 };
 use rmcp::transport::Transport;
 use rmcp::{ClientHandler, ErrorData};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
@@ -26,35 +26,18 @@ use crate::program::{ABORTED, Invocation, Throw, timed_out};
 use super::content;
 use super::http::Faults;
 use super::lines::LineTransport;
+use super::listed::{ListedTool, Listing};
 use super::manifest::{Endpoint, ServerConfig};
 use super::names::full_names;
 use super::notices::Notices;
 use super::process::ServerProcess;
+use super::progress::{Patience, as_update};
 use super::routes::{Route, Routed, Routes};
 
-/// By how much signs of progress may stretch the time of a call, all together.
-const PROGRESS_CAP: u32 = 10;
 /// How long the cancellation of a call may take to be sent.
 const CANCEL_TIME: Duration = Duration::from_secs(1);
 /// More pages of tools than any server has; a server that gives more repeats itself.
 const MAX_PAGES: usize = 1000;
-
-/// A tool as its server lists it.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct ListedTool {
-    /// What the server calls it.
-    pub(crate) name: String,
-    /// What it is called here.
-    pub(crate) full_name: String,
-    pub(crate) title: Option<String>,
-    pub(crate) description: String,
-    pub(crate) input_schema: Value,
-    pub(crate) output_schema: Option<Value>,
-    pub(crate) annotations: Option<Value>,
-}
-
-/// The tools of a server, until it says that they changed.
-pub(crate) type Listing = Arc<Vec<ListedTool>>;
 
 /// A server that has answered the handshake.
 pub(crate) struct Connection {
@@ -388,115 +371,12 @@ impl Connection {
     }
 }
 
-/// How long a call may still take: every sign of progress renews its time, up to [`PROGRESS_CAP`] times all together.
-struct Patience {
-    timeout: Option<Duration>,
-    deadline: Option<Instant>,
-    last: Option<Instant>,
-}
-
-impl Patience {
-    fn new(timeout: Option<Duration>) -> Self {
-        let from_now = |time: Duration| Instant::now().checked_add(time);
-        Self {
-            timeout,
-            deadline: timeout.and_then(from_now),
-            last: timeout
-                .and_then(|timeout| timeout.checked_mul(PROGRESS_CAP))
-                .and_then(from_now),
-        }
-    }
-
-    fn renew(&mut self) {
-        let renewed = self
-            .timeout
-            .and_then(|timeout| Instant::now().checked_add(timeout));
-        self.deadline = match (renewed, self.last) {
-            (Some(renewed), Some(last)) => Some(renewed.min(last)),
-            (renewed, _) => renewed,
-        };
-    }
-
-    /// Waits until the time is over; gives what it was.
-    async fn end(&self) -> Duration {
-        match (self.deadline, self.timeout) {
-            (Some(deadline), Some(timeout)) => {
-                tokio::time::sleep_until(deadline).await;
-                timeout
-            }
-            _ => std::future::pending().await,
-        }
-    }
-}
-
-impl ListedTool {
-    /// Reads one element of `tools/list`; the full name is not known yet. Everything but a name may be missing.
-    fn read(tool: Value) -> Option<Self> {
-        let Value::Object(mut fields) = tool else {
-            return None;
-        };
-        let Some(Value::String(name)) = fields.remove("name") else {
-            return None;
-        };
-        let annotations = fields.remove("annotations").filter(Value::is_object);
-        let title = text(fields.remove("title")).or_else(|| {
-            text(
-                annotations
-                    .as_ref()
-                    .and_then(|hints| hints.get("title"))
-                    .cloned(),
-            )
-        });
-        Some(Self {
-            name,
-            full_name: String::new(),
-            title,
-            description: text(fields.remove("description")).unwrap_or_default(),
-            input_schema: given(&mut fields, "inputSchema")
-                .unwrap_or_else(|| json!({"type": "object"})),
-            output_schema: given(&mut fields, "outputSchema"),
-            annotations,
-        })
-    }
-}
-
-fn text(value: Option<Value>) -> Option<String> {
-    match value {
-        Some(Value::String(text)) => Some(text),
-        _ => None,
-    }
-}
-
-fn given(fields: &mut Map<String, Value>, key: &str) -> Option<Value> {
-    fields.remove(key).filter(|value| !value.is_null())
-}
-
 /// A result as the JSON that it was.
 fn to_json(result: ServerResult) -> Value {
     match result {
         ServerResult::CustomResult(result) => result.0,
         other => serde_json::to_value(other).unwrap_or_default(),
     }
-}
-
-/// Progress as a partial result; `details` are what a progress bar is made of.
-fn as_update(progress: &ProgressNotificationParam) -> Value {
-    let content: Vec<Value> = progress
-        .message
-        .iter()
-        .map(|message| json!({"type": "text", "text": message}))
-        .collect();
-    let mut details = json!({"progress": number(progress.progress)});
-    if let Some(total) = progress.total {
-        details["total"] = number(total);
-    }
-    json!({"content": content, "details": details})
-}
-
-/// A whole number is written as one.
-fn number(number: f64) -> Value {
-    let text = json::number_text(&serde_json::Number::from_f64(number).unwrap_or_else(|| 0.into()));
-    serde_json::from_str(&text).unwrap_or_else(|_| number.into())
 }
 
 pub(super) fn protocol_error(error: &ErrorData) -> String {

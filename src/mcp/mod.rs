@@ -8,10 +8,12 @@ mod connection;
 mod content;
 mod http;
 mod lines;
+mod listed;
 mod manifest;
 mod names;
 mod notices;
 mod process;
+mod progress;
 mod routes;
 pub mod server;
 
@@ -19,7 +21,7 @@ pub mod server;
 mod tests;
 
 pub use client::Client;
-pub(crate) use connection::{ListedTool, Listing};
+pub(crate) use listed::{ListedTool, Listing};
 pub use manifest::ServerConfig;
 pub(crate) use manifest::{ServersManifest, pointer, second_of_its_name};
 pub use notices::Hear;
