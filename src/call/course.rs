@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use super::{CallError, Runner};
+use crate::json::pointer::unescaped;
 use crate::message::{ToolCall, ToolResult};
 use crate::schema::Violation;
 
@@ -55,7 +56,7 @@ fn first(parameters: &Value, violation: &Violation) -> String {
 fn declared_type(parameters: &Value, path: &str) -> Option<String> {
     let mut schema = parameters;
     for token in path.split('/').skip(1) {
-        let key = token.replace("~1", "/").replace("~0", "~");
+        let key = unescaped(token);
         let property = schema
             .get("properties")
             .and_then(|properties| properties.get(&key));

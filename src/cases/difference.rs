@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::expectation::is_pattern;
+use crate::json::pointer::escaped;
 
 /// One place at which something else was expected.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -39,7 +40,7 @@ fn collect(
         {
             let added = b.keys().filter(|name| !a.contains_key(*name));
             for name in a.keys().chain(added) {
-                let step = name.replace('~', "~0").replace('/', "~1");
+                let step = escaped(name);
                 collect(&format!("{path}/{step}"), a.get(name), b.get(name), found);
             }
         }

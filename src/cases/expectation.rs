@@ -3,7 +3,7 @@
 use regex::Regex;
 use serde_json::{Map, Value, json};
 
-use crate::json;
+use crate::json::{self, pointer::escaped};
 use crate::manifest::{Fault, nearest};
 use crate::schema::Schema;
 
@@ -194,7 +194,7 @@ fn collect_faults(value: &Value, pointer: &str, faults: &mut Vec<Fault>) {
             }
             Value::Object(members) => {
                 for (name, member) in members {
-                    let name = name.replace('~', "~0").replace('/', "~1");
+                    let name = escaped(name);
                     collect_faults(member, &format!("{pointer}/{name}"), faults);
                 }
             }

@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
-use crate::json;
+use crate::json::{self, pointer::escaped};
 use crate::manifest::{Fault, nearest};
 
 /// What stands in the folder of a case before it runs, by path.
@@ -31,7 +31,7 @@ impl Files {
         let mut read = Vec::new();
         let mut faults = Vec::new();
         for (name, value) in files {
-            let pointer = format!("/files/{}", name.replace('~', "~0").replace('/', "~1"));
+            let pointer = format!("/files/{}", escaped(name));
             let path = path_inside(name).ok_or_else(|| {
                 Fault::new(
                     &pointer,

@@ -5,6 +5,7 @@
 //! the repair of arguments text that is no JSON at all is that of [`crate::format`].
 
 mod lenient;
+pub mod pointer;
 #[cfg(test)]
 mod properties;
 mod scan;

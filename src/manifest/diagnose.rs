@@ -12,6 +12,7 @@ use serde::forward_to_deserialize_any;
 use serde_json::{Map, Number, Value};
 
 use crate::json::kind;
+use crate::json::pointer::{escaped, unescaped};
 
 use super::{Fault, nearest};
 
@@ -55,9 +56,7 @@ fn remove(value: &mut Value, pointer: &str) -> bool {
         return false;
     };
     match value.pointer_mut(parent) {
-        Some(Value::Object(members)) => members
-            .shift_remove(&name.replace("~1", "/").replace("~0", "~"))
-            .is_some(),
+        Some(Value::Object(members)) => members.shift_remove(&unescaped(name)).is_some(),
         // An element of a list: the list as a whole is what is wrong.
         Some(_) => remove(value, parent),
         None => false,
@@ -183,7 +182,7 @@ impl<'v> Reader<'v> {
 
     /// A reader of the member or element `name`.
     fn child(&self, name: &str, value: &'v Value) -> Self {
-        let name = name.replace('~', "~0").replace('/', "~1");
+        let name = escaped(name);
         Self {
             value,
             pointer: format!("{}/{name}", self.pointer),

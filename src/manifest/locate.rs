@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::json::pointer::unescaped;
+
 /// A place in a text: both count from 1, columns in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
@@ -46,7 +48,7 @@ pub(super) fn place(text: &str, pointer: &str, part: Part) -> Place {
     };
     for step in pointer.split('/').skip(1) {
         scanner.at = found.value;
-        let Some(member) = scanner.member(&step.replace("~1", "/").replace("~0", "~")) else {
+        let Some(member) = scanner.member(&unescaped(step)) else {
             return Place::of(text, found.value);
         };
         found = member;

@@ -13,6 +13,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use crate::json::pointer::unescaped;
+
 pub(crate) use diagnose::diagnose;
 pub(crate) use locate::member_span;
 pub use locate::{Part, Place};
@@ -69,7 +71,7 @@ impl Fault {
         };
         match about.strip_prefix('/') {
             Some(path) => {
-                let path = path.replace('/', ".").replace("~1", "/").replace("~0", "~");
+                let path = unescaped(&path.replace('/', "."));
                 format!("{path}: {}", self.message)
             }
             None => self.message.clone(),

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
+use crate::json::pointer::escaped;
 use crate::manifest::Fault;
 use crate::program::ProgramError;
 use crate::program::environment::{EnvironmentTemplate, Inherit, VariableText};
@@ -217,7 +218,7 @@ pub(crate) fn second_of_its_name(name: &str, first: &str) -> String {
 
 /// The JSON Pointer of a server's entry.
 pub(crate) fn pointer(name: &str) -> String {
-    format!("/mcpServers/{}", name.replace('~', "~0").replace('/', "~1"))
+    format!("/mcpServers/{}", escaped(name))
 }
 
 fn within(pointer: &str, fault: ProgramError) -> Fault {

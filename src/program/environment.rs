@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
 use super::{ProgramError, Throw};
+use crate::json::pointer::escaped;
 
 /// What every process gets of pitool's own environment; `LC_*` too.
 const PASSED: [&str; 9] = [
@@ -100,7 +101,7 @@ fn is_passed(name: &OsStr) -> bool {
 
 /// The JSON pointer of a variable, relative to its program.
 fn pointer(name: &str) -> String {
-    format!("/env/{}", name.replace('~', "~0").replace('/', "~1"))
+    format!("/env/{}", escaped(name))
 }
 
 impl VariableText {

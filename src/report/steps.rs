@@ -1,6 +1,6 @@
 //! What coercion did to arguments, as a table.
 
-use pitool::json;
+use pitool::json::{self, pointer::unescaped};
 use pitool::schema::Step;
 
 use super::sanitize;
@@ -42,9 +42,7 @@ pub(crate) fn path(pointer: &str) -> String {
     let Some(names) = pointer.strip_prefix('/') else {
         return "root".to_owned();
     };
-    let names = names
-        .split('/')
-        .map(|name| name.replace("~1", "/").replace("~0", "~"));
+    let names = names.split('/').map(unescaped);
     let path = names.collect::<Vec<_>>().join(".");
     sanitize::one_line(&path).into_owned()
 }

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use super::endless::endless;
 use super::node::{Arena, Items, Keywords, Members, NodeId};
 use super::pattern::Pattern;
+use crate::json::pointer::escaped;
 
 /// The formats that are checked; others are only annotations.
 const FORMATS: [&str; 21] = [
@@ -283,10 +284,6 @@ fn target_pointer(text: &str, pointer: &str) -> String {
         Some(target) if target.is_empty() || target.starts_with('/') => target.to_owned(),
         _ => format!("{pointer}/$ref"),
     }
-}
-
-fn escaped(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::applicator::{Holds, holds};
 use super::uri;
+use crate::json::pointer::unescaped;
 
 /// A base URI of the document, by its place in [`Identifiers::bases`]: one for each `$id`, and the root's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -144,7 +145,7 @@ impl<'a> Identifiers<'a> {
             ..resource
         };
         for token in pointer.split('/').skip(1) {
-            let token = token.replace("~1", "/").replace("~0", "~");
+            let token = unescaped(token);
             target.schema = match target.schema {
                 Value::Object(members) => members.get(&token)?,
                 Value::Array(items) => items.get(index(&token)?)?,

@@ -5,6 +5,8 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::json::pointer::escaped;
+
 /// One change that coercion made on the way from the arguments sent to those the tool gets.
 ///
 /// Wire shape: `{"path":"/limit","from":"5","to":5,"rule":"to-integer","lossy":false}`; a dropped key has no `to`.
@@ -81,7 +83,7 @@ impl fmt::Display for Place<'_> {
         }
         tokens.iter().rev().try_for_each(|token| match token {
             Token::Root => Ok(()),
-            Token::Key(key) => write!(formatter, "/{}", key.replace('~', "~0").replace('/', "~1")),
+            Token::Key(key) => write!(formatter, "/{}", escaped(key)),
             Token::Index(index) => write!(formatter, "/{index}"),
         })
     }

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::json::pointer::escaped;
 use crate::schema::applicator::{Holds, holds, is_schema};
 
 /// Replaces every direct subschema of `keywords` by what `change` makes of it; `path` is the JSON Pointer of the
@@ -39,7 +40,7 @@ pub(super) fn map_subschemas(
 
 /// A JSON Pointer one key longer.
 pub(super) fn step(path: &str, key: &str) -> String {
-    format!("{path}/{}", key.replace('~', "~0").replace('/', "~1"))
+    format!("{path}/{}", escaped(key))
 }
 
 /// What a `$ref` into the same document names, if it does: `#`, or `#` and a JSON Pointer.

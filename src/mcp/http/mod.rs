@@ -22,6 +22,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use rmcp::transport::{Transport, WorkerTransport};
 
+use crate::json::pointer::escaped;
 use crate::program::environment::VariableText;
 use crate::program::{ProgramError, Throw};
 
@@ -125,7 +126,7 @@ fn address(url: &str) -> Result<Url, String> {
 }
 
 fn header(name: &str, value: &str) -> Result<(HeaderName, VariableText), ProgramError> {
-    let pointer = format!("/headers/{}", name.replace('~', "~0").replace('/', "~1"));
+    let pointer = format!("/headers/{}", escaped(name));
     let wrong = |message: String| ProgramError::new(pointer.clone(), message);
     let header = HeaderName::from_bytes(name.as_bytes())
         .map_err(|_| wrong("this is no name of a header".to_owned()))?;
