@@ -255,17 +255,12 @@ impl Coercer<'_> {
         value: &Value,
         at: &Place<'_>,
     ) -> Option<Value> {
-        if branches.iter().any(|branch| self.accepts(*branch, value)) {
-            return None;
-        }
-        branches.iter().find_map(|branch| {
-            self.or_forget(|coercer| {
-                let converted = coercer.convert(*branch, value, at);
-                let candidate = coercer.then(converted, value, |coercer, value| {
-                    coercer.convert_members(keywords, value, at)
-                });
-                candidate.filter(|candidate| coercer.accepts(id, candidate))
-            })
+        self.by_branch(branches, value, |coercer, branch| {
+            let converted = coercer.convert(branch, value, at);
+            let candidate = coercer.then(converted, value, |coercer, value| {
+                coercer.convert_members(keywords, value, at)
+            });
+            candidate.filter(|candidate| coercer.accepts(id, candidate))
         })
     }
 
@@ -398,14 +393,9 @@ impl Coercer<'_> {
         value: &Value,
         at: &Place<'_>,
     ) -> Option<Value> {
-        if branches.iter().any(|branch| self.accepts(*branch, value)) {
-            return None;
-        }
-        branches.iter().find_map(|branch| {
-            self.or_forget(|coercer| {
-                let settled = coercer.settle(*branch, value, at);
-                settled.filter(|settled| coercer.accepts(*branch, settled))
-            })
+        self.by_branch(branches, value, |coercer, branch| {
+            let settled = coercer.settle(branch, value, at);
+            settled.filter(|settled| coercer.accepts(branch, settled))
         })
     }
 }

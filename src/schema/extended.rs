@@ -91,14 +91,9 @@ impl Coercer<'_> {
         value: &Value,
         at: &Place<'_>,
     ) -> Option<Value> {
-        if branches.iter().any(|branch| self.accepts(*branch, value)) {
-            return None;
-        }
-        branches.iter().find_map(|branch| {
-            self.or_forget(|coercer| {
-                let read = coercer.read_texts(*branch, value, at)?;
-                coercer.is_acceptable(id, &read).then_some(read)
-            })
+        self.by_branch(branches, value, |coercer, branch| {
+            let read = coercer.read_texts(branch, value, at)?;
+            coercer.is_acceptable(id, &read).then_some(read)
         })
     }
 

@@ -45,6 +45,20 @@ impl Coercer<'_> {
         taken
     }
 
+    /// Takes the first branch of a union that an attempt makes something of; a value that one accepts stays as it is.
+    pub(super) fn by_branch(
+        &mut self,
+        branches: &[NodeId],
+        value: &Value,
+        mut attempt: impl FnMut(&mut Self, NodeId) -> Option<Value>,
+    ) -> Option<Value> {
+        if branches.iter().any(|branch| self.accepts(*branch, value)) {
+            return None;
+        }
+        let mut branches = branches.iter();
+        branches.find_map(|branch| self.or_forget(|coercer| attempt(coercer, *branch)))
+    }
+
     /// Follows a reference, unless it came back to the same schema with the same value.
     pub(super) fn once(
         &mut self,
