@@ -127,16 +127,20 @@ impl ToolResult {
 
     /// All text blocks, joined by line breaks.
     pub fn joined_text(&self) -> String {
-        let texts: Vec<&str> = self
-            .content
-            .iter()
-            .filter_map(|block| match block {
-                Content::Text { text } => Some(text.as_str()),
-                Content::Image { .. } => None,
-            })
-            .collect();
-        texts.join("\n")
+        joined_text(&self.content)
     }
+}
+
+/// All text blocks of some content, joined by line breaks.
+pub(crate) fn joined_text(content: &[Content]) -> String {
+    let texts: Vec<&str> = content
+        .iter()
+        .filter_map(|block| match block {
+            Content::Text { text } => Some(text.as_str()),
+            Content::Image { .. } => None,
+        })
+        .collect();
+    texts.join("\n")
 }
 
 /// One call that a running tool made, as the parent's message lists it.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::message::{Content, ToolResultMessage};
+use crate::message::{Content, ToolResultMessage, joined_text};
 
 use super::Format;
 use super::turn::Turn;
@@ -53,16 +53,7 @@ pub(super) fn replies(messages: &[ToolResultMessage]) -> Vec<Reply<'_>> {
 impl<'r> Reply<'r> {
     /// All text blocks, joined by line breaks.
     pub(super) fn text(&self) -> String {
-        let texts: Vec<&str> = self
-            .message
-            .content
-            .iter()
-            .filter_map(|block| match block {
-                Content::Text { text } => Some(text.as_str()),
-                Content::Image { .. } => None,
-            })
-            .collect();
-        texts.join("\n")
+        joined_text(&self.message.content)
     }
 
     /// The images: base64 data and media type.

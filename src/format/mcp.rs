@@ -98,18 +98,6 @@ impl Wire for Mcp {
         }
     }
 
-    fn place(&self, answer: Answer, next: Option<Value>) -> Vec<Value> {
-        answer.units.into_iter().chain(next).collect()
-    }
-
-    fn take_results(&self, element: Value, indexes: &[usize]) -> (Vec<Value>, Option<Value>) {
-        if indexes.is_empty() {
-            (Vec::new(), Some(element))
-        } else {
-            (vec![element], None)
-        }
-    }
-
     fn groups(&self) -> bool {
         true
     }

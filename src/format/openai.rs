@@ -148,14 +148,6 @@ impl Wire for Openai {
         messages.extend(next);
         messages
     }
-
-    fn take_results(&self, element: Value, indexes: &[usize]) -> (Vec<Value>, Option<Value>) {
-        if indexes.is_empty() {
-            (Vec::new(), Some(element))
-        } else {
-            (vec![element], None)
-        }
-    }
 }
 
 fn has_calls(message: &Value) -> bool {

@@ -60,11 +60,21 @@ pub(crate) trait Wire: Sync {
         false
     }
 
-    /// Units as elements that follow a turn; `next` is what stands behind them if it [`Wire::joins`] them.
-    fn place(&self, answer: Answer, next: Option<Value>) -> Vec<Value>;
+    /// Units as elements that follow a turn; `next` is what stands behind them if it [`Wire::joins`] them. A format
+    /// whose answers have extras says where they stand.
+    fn place(&self, answer: Answer, next: Option<Value>) -> Vec<Value> {
+        answer.units.into_iter().chain(next).collect()
+    }
 
-    /// Takes the results at `indexes` (of [`Entry::results`]) out of an element; what stays, if anything does.
-    fn take_results(&self, element: Value, indexes: &[usize]) -> (Vec<Value>, Option<Value>);
+    /// Takes the results at `indexes` (of [`Entry::results`]) out of an element, which is one unless it says otherwise;
+    /// what stays, if anything does.
+    fn take_results(&self, element: Value, indexes: &[usize]) -> (Vec<Value>, Option<Value>) {
+        if indexes.is_empty() {
+            (Vec::new(), Some(element))
+        } else {
+            (vec![element], None)
+        }
+    }
 
     /// Whether elements of the model that follow each other are one turn.
     fn groups(&self) -> bool {
