@@ -80,7 +80,21 @@ fn with(mut program: Value, field: &str, value: Value) -> Value {
     program
 }
 
-fn runtime() -> tokio::runtime::Runtime {
+/// A call that nobody hears of.
+pub(super) fn invocation(stop: &Stop) -> Invocation<'_> {
+    Invocation {
+        tool_call_id: "call-1",
+        tool_name: "tool",
+        timeout: None,
+        socket: None,
+        sandbox: None,
+        stop,
+        probe: None,
+        notice: &|_| {},
+    }
+}
+
+pub(super) fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -92,14 +106,8 @@ async fn run_until(program: &Program, arguments: &Value, stop: &Stop) -> Ran {
     let notices = Mutex::new(Vec::new());
     let notice = |notice| notices.lock().unwrap().push(notice);
     let invocation = Invocation {
-        tool_call_id: "call-1",
-        tool_name: "tool",
-        timeout: None,
-        socket: None,
-        sandbox: None,
-        stop,
-        probe: None,
         notice: &notice,
+        ..invocation(stop)
     };
     let update = |update| updates.lock().unwrap().push(update);
     let result = program.execute(arguments, &invocation, &update).await;
@@ -117,16 +125,7 @@ fn run(program: Value, arguments: &Value) -> Ran {
 fn answer(program: Value, input: &Value) -> Result<Option<Value>, Throw> {
     let program = Program::new(&manifest(program), Path::new("."), Role::Answer).unwrap();
     let stop = Stop::never();
-    let invocation = Invocation {
-        tool_call_id: "call-1",
-        tool_name: "tool",
-        timeout: None,
-        socket: None,
-        sandbox: None,
-        stop: &stop,
-        probe: None,
-        notice: &|_| {},
-    };
+    let invocation = invocation(&stop);
     runtime().block_on(program.answer(input, &invocation))
 }
 
@@ -494,16 +493,7 @@ fn run_and_stop(program: Value, level: StopLevel) -> Ran {
     let stopper = Stopper::new();
     let stop = stopper.stop();
     let updates = Mutex::new(Vec::new());
-    let invocation = Invocation {
-        tool_call_id: "call-1",
-        tool_name: "tool",
-        timeout: None,
-        socket: None,
-        sandbox: None,
-        stop: &stop,
-        probe: None,
-        notice: &|_| {},
-    };
+    let invocation = invocation(&stop);
     let update = |update| {
         updates.lock().unwrap().push(update);
         stopper.raise(level);
@@ -656,12 +646,8 @@ fn process_that_leaves_its_group_is_named_and_stopped() {
     let invocation = Invocation {
         tool_call_id: "leaves",
         tool_name: "its-group",
-        timeout: None,
-        socket: None,
-        sandbox: None,
-        stop: &stop,
-        probe: None,
         notice: &notice,
+        ..invocation(&stop)
     };
     let program = tool(sh("setsid sleep 300 & echo $!"));
     let result = runtime().block_on(program.execute(&json!({}), &invocation, &|_| {}));
@@ -761,16 +747,7 @@ fn first_update_does_not_wait() {
     );
     let program = tool(with(sh(&script), "timeoutMs", json!(60_000)));
     let stop = Stop::never();
-    let invocation = Invocation {
-        tool_call_id: "call-1",
-        tool_name: "tool",
-        timeout: None,
-        socket: None,
-        sandbox: None,
-        stop: &stop,
-        probe: None,
-        notice: &|_| {},
-    };
+    let invocation = invocation(&stop);
     let update = |_| std::fs::write(&go, "").unwrap();
     let result = runtime().block_on(program.execute(&json!({}), &invocation, &update));
     assert_eq!(result, Ok(ToolResult::text("one\ntwo")));

@@ -360,14 +360,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::program::tests::{invocation, runtime};
     use crate::stop::Stop;
-
-    fn runtime() -> tokio::runtime::Runtime {
-        tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap()
-    }
 
     fn run(
         text: &str,
@@ -376,16 +370,7 @@ mod tests {
         timeout: Duration,
     ) -> Result<ToolResult, Throw> {
         let stop = Stop::never();
-        let invocation = Invocation {
-            tool_call_id: "call-1",
-            tool_name: "tool",
-            timeout: None,
-            socket: None,
-            sandbox: None,
-            stop: &stop,
-            probe: None,
-            notice: &|_| {},
-        };
+        let invocation = invocation(&stop);
         let filter = Filter::new(text.to_owned(), output);
         runtime().block_on(filter.execute(input, timeout, &invocation, &|_| {}))
     }
