@@ -245,6 +245,25 @@ const WRAPPERS: &[Wrapper] = &[
     },
 ];
 
+/// A program that puts together what follows its operands and has a shell read it, here or elsewhere.
+const SHELL_STARTERS: &[Wrapper] = &[
+    Wrapper {
+        names: &["ssh", "slogin", "autossh", "rsh"],
+        value_letters: "BbcDEeFIiJLlMmOoPpQRSWw",
+        value_options: &[],
+        operands: 1,
+    },
+    Wrapper {
+        names: &["watch"],
+        value_letters: "nq",
+        value_options: &["--interval", "--equexit"],
+        operands: 0,
+    },
+];
+
+/// What stands before a command among the arguments of `find`.
+const FIND_STARTS: &[&str] = &["-exec", "-execdir", "-ok", "-okdir"];
+
 /// Reads a command as its program will. Elements with placeholders are given as they are written.
 pub(crate) fn anatomy(elements: &[String]) -> Anatomy {
     let mut anatomy = Anatomy {
@@ -262,9 +281,22 @@ pub(crate) fn anatomy(elements: &[String]) -> Anatomy {
         };
         program = wrapper.program(elements, program + 1, &mut anatomy.scripts);
     }
-    if let Some(&program) = anatomy.programs.last()
-        && let Some(interpreter) = Interpreter::named(program_name(&elements[program]))
-    {
+    let Some(&program) = anatomy.programs.last() else {
+        return anatomy;
+    };
+    let name = program_name(&elements[program]);
+    if let Some(starter) = SHELL_STARTERS.iter().find(|one| one.names.contains(&name)) {
+        let text = starter.program(elements, program + 1, &mut anatomy.scripts);
+        anatomy
+            .scripts
+            .extend((text..elements.len()).map(|at| (at, 0)));
+    } else if name == "find" {
+        for at in program + 1..elements.len() {
+            if FIND_STARTS.contains(&elements[at].as_str()) {
+                anatomy.add(&self::anatomy(&elements[at + 1..]), at + 1);
+            }
+        }
+    } else if let Some(interpreter) = Interpreter::named(name) {
         interpreter.scripts(elements, program + 1, &mut anatomy.scripts);
         if interpreter.script_is_last
             && let Some(&(script, _)) = anatomy.scripts.last()
@@ -280,6 +312,16 @@ fn program_name(element: &str) -> &str {
     let name = element.rsplit('/').next().unwrap_or(element);
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
     if bare.is_empty() { name } else { bare }
+}
+
+impl Anatomy {
+    /// Adds a command that stands among the arguments of this one, from `place` on.
+    fn add(&mut self, other: &Self, place: usize) {
+        self.programs
+            .extend(other.programs.iter().map(|at| at + place));
+        self.scripts
+            .extend(other.scripts.iter().map(|(at, begin)| (at + place, *begin)));
+    }
 }
 
 impl Wrapper {
@@ -524,5 +566,25 @@ mod tests {
             &[(7, 0)],
             6..7,
         );
+    }
+
+    #[test]
+    fn commands_among_arguments_are_read_too() {
+        case(
+            &["find", ".", "-name", "x", "-exec", "grep", "y", "{}", "+"],
+            &[],
+            1..9,
+        );
+        let twice = [
+            "find", ".", "-exec", "sh", "-c", "a", ";", "-ok", "env", "bash", "-c", "b", ";",
+        ];
+        case(&twice, &[(5, 0), (11, 0)], 1..13);
+        case(
+            &["ssh", "-p", "22", "host", "ls", "--", "x"],
+            &[(4, 0), (5, 0), (6, 0)],
+            1..7,
+        );
+        case(&["nice", "watch", "-n", "1", "ls"], &[(4, 0)], 2..5);
+        case(&["ssh", "-N", "host"], &[], 1..3);
     }
 }
