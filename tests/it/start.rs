@@ -98,6 +98,15 @@ fn init_writes_tools_without_findings_and_an_editor_setting() {
 }
 
 #[test]
+fn init_says_that_other_folders_are_used() {
+    let done = empty(&["init"]).env("PITOOL_TOOLS", "/elsewhere").run();
+    assert_eq!(
+        done.code(0).stderr,
+        "pitool: warning: PITOOL_TOOLS names other folders; unset it to use these tools\n"
+    );
+}
+
+#[test]
 fn init_never_overwrites() {
     let done = Test::new(["init"]).run().code(2);
     assert_eq!(

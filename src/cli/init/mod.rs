@@ -8,7 +8,7 @@ use pitool::json;
 use pitool::registry::{Registry, json_schema};
 
 use super::fresh::{self, Fresh};
-use super::{Exit, Global, Hinted, print, quoted};
+use super::{Exit, Global, Hinted, load, print, quoted};
 use crate::report::style::Styles;
 use crate::report::text;
 
@@ -92,6 +92,9 @@ pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<Exit> {
         "remove it",
     )?;
     let editor = set_up_editor(folder)?;
+    if load::default_folders() != [Path::new(TOOLS)] {
+        super::complain("warning: PITOOL_TOOLS names other folders; unset it to use these tools");
+    }
     print::text_of(&told(folder, &editor, global), Exit::Ok)
 }
 
