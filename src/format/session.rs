@@ -140,6 +140,15 @@ impl Session {
         let next_of: HashMap<usize, usize> =
             branch.windows(2).map(|pair| (pair[0], pair[1])).collect();
         let mut ids = FreeIds::of(&self.entries);
+        if ids.are_in_use() {
+            // An entry without an id could not be followed.
+            for (after, _) in &insertions {
+                let entry = &mut self.entries[*after].1;
+                if text_at(entry, "id").is_none() {
+                    entry["id"] = ids.next().into();
+                }
+            }
+        }
         let mut behind: HashMap<usize, Vec<(usize, Value)>> = HashMap::new();
         for (after, messages) in insertions.into_iter().rev() {
             let (line, entry) = &self.entries[after];
@@ -216,11 +225,17 @@ struct FreeIds {
 
 impl FreeIds {
     fn of(entries: &[(usize, Value)]) -> Self {
-        let ids = entries.iter().filter_map(|(_, entry)| text_at(entry, "id"));
+        let nodes = entries.iter().filter(|(_, entry)| !is_header(entry));
+        let ids = nodes.filter_map(|(_, entry)| text_at(entry, "id"));
         Self {
             used: ids.map(str::to_owned).collect(),
             number: entries.len(),
         }
+    }
+
+    /// Whether entries have ids at all; those of the first version of session files have none.
+    fn are_in_use(&self) -> bool {
+        !self.used.is_empty()
     }
 
     fn next(&mut self) -> String {

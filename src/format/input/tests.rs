@@ -343,6 +343,27 @@ fn results_go_into_a_session_file_behind_their_call() {
 }
 
 #[test]
+fn a_result_can_follow_an_entry_without_an_id() {
+    let mut entries = session();
+    let last = entries.last_mut().unwrap();
+    last.as_object_mut().unwrap().remove("id");
+    last["message"] = asks(&["three"]);
+    let options = InputOptions {
+        keep: Keep::Documents,
+        ..InputOptions::default()
+    };
+    let text = lines(&entries);
+    let document = Documents::new(text.as_bytes(), options).next();
+    let document = document.unwrap().unwrap();
+    let results_of = |turn: &Turn| turn.calls.iter().map(|call| result_of(&call.id)).collect();
+    let results: Vec<_> = document.turns.iter().map(results_of).collect();
+    let answered = document.answered(&results);
+    let asked = &answered[answered.len() - 2];
+    assert_eq!(answered[answered.len() - 1]["parentId"], asked["id"]);
+    assert!(asked["id"].is_string(), "{asked}");
+}
+
+#[test]
 fn results_go_into_an_array_behind_their_turn_in_the_order_of_the_calls() {
     let list =
         json!([asks(&["a", "b"]), {"role": "user", "content": "?"}, answers("b"), asks(&["c"])]);
