@@ -183,7 +183,7 @@ impl<'a> Event<'a> {
     }
 }
 
-/// Something a person should know that is in no result: a line of a tool's stderr, a warning.
+/// Something a person should know that is in no result: lines of a tool's stderr or of a server, a warning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
     /// Lines of a tool's stderr, as many as came at once, without the last line break; they may hold control characters.

@@ -81,6 +81,8 @@
 //! | declare tools to a provider | [`format::declare::declare`] |
 //! | find and mend what is wrong with a transcript | [`format::lint()`], [`format::repair()`] |
 //! | know which tools a transcript declares | [`transcript`] |
+//! | judge how a tool behaves as a process | [`audit::run`] |
+//! | hold tools to recorded cases | [`cases`] |
 //! | survive an interruption, or replay a run | [`journal`], [`past::Past`] |
 //! | use MCP servers, or be one | [`mcp`], [`mcp::server`] |
 

@@ -1,7 +1,7 @@
 //! Name patterns: `*` stands for any run of characters, everything else for itself.
 //!
-//! Hooks (`tools`), nested calls (`callsTools`) and the command line (`--only`, `--allow`, `--deny`, `--confirm`)
-//! choose tools with them.
+//! Hooks (`tools`), nested calls (`callsTools`) and the command line (`list`, `--only`, `--allow`, `--deny`,
+//! `--confirm`) choose tools with them.
 
 use std::fmt;
 

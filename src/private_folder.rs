@@ -1,6 +1,6 @@
 //! A folder that only its owner can enter and that is gone when its owner drops it.
 //!
-//! The `TMPDIR` of a confined tool and the folder of a nested-call socket are such folders.
+//! The `TMPDIR` of a confined tool, the folder of a nested-call socket and those in which cases run are such folders.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;

@@ -5,7 +5,7 @@
 //! [`BatchJournal::intent`] and [`BatchJournal::outcome`] return when their line is on disk.
 //! [`Recording`] answers calls from a journal without running anything.
 //!
-//! What follows from a recorded line (answer again, run again, refuse) is the business of [`crate::call`].
+//! What follows from a recorded line (answer again, run again, refuse) is the business of [`crate::past`].
 
 mod file;
 mod record;

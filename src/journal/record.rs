@@ -1,4 +1,4 @@
-//! The lines of a journal. Version 1 since the first day; what it wrote stays readable.
+//! The lines of a journal, all of version 1. What that version wrote stays readable.
 
 use std::borrow::Cow;
 

@@ -2,8 +2,8 @@
 //!
 //! The types themselves say which fields there are: [`read`] asks them, so that no second list of fields exists.
 //! Text that is right takes one pass of serde_json; only text that is wrong is read a second time, to find every
-//! fault in it and to say where it stands. What the fields mean is the business of [`crate::tool`] and
-//! [`crate::hook`].
+//! fault in it and to say where it stands. What the fields mean is the business of the modules that
+//! have the types: [`crate::tool`], [`crate::hook`], [`crate::mcp`], [`crate::cases`].
 
 mod diagnose;
 mod locate;
