@@ -37,6 +37,7 @@ mod stdout;
 mod stop;
 mod streams;
 mod support;
+mod terminal;
 mod timeline;
 mod transcript;
 mod validate;

@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+use rustix::termios::{LocalModes, tcgetattr};
 use serde_json::json;
 
 use crate::support::Test;
+use crate::terminal;
 
 /// What a terminal shows, as far as progress uses one.
 struct Screen {
@@ -114,22 +114,7 @@ struct Terminal {
 impl Terminal {
     /// Starts the command on a terminal of this size.
     fn start(test: &mut Test, columns: u16, lines: u16) -> Self {
-        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&terminal).unwrap();
-        unlockpt(&terminal).unwrap();
-        let name = ptsname(&terminal, Vec::new()).unwrap();
-        let size = Winsize {
-            ws_col: columns,
-            ws_row: lines,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
-        tcsetwinsize(&terminal, size).unwrap();
-        let stderr = File::options()
-            .read(true)
-            .write(true)
-            .open(name.to_str().unwrap())
-            .unwrap();
+        let (terminal, stderr) = terminal::open((lines, columns));
         let child = test.spawn_with_stderr(Stdio::from(stderr));
         let screen = Arc::new(Mutex::new(Screen::new(columns.into())));
         let keyboard = File::from(terminal.try_clone().unwrap());

@@ -13,14 +13,10 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::json;
 
 use crate::support::{self, message, project};
-
-/// A terminal's size: lines and columns.
-type Size = (u16, u16);
+use crate::terminal::{self, Size};
 
 const SMALL: Size = (24, 80);
 const LARGE: Size = (50, 200);
@@ -146,7 +142,7 @@ struct Terminal {
 
 impl Terminal {
     fn start(command: Command, size: Size) -> Self {
-        let (terminal, side) = open(size);
+        let (terminal, side) = terminal::open(size);
         Self::begin(command, terminal, side, size)
     }
 
@@ -206,24 +202,6 @@ impl Terminal {
         let screen = marked(self.parser.lock().unwrap().screen());
         format!("{screen}\n[exit {code}]\n")
     }
-}
-
-/// A new terminal: the end of who looks at it, and that of who runs on it.
-fn open((rows, columns): Size) -> (OwnedFd, OwnedFd) {
-    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&terminal).unwrap();
-    unlockpt(&terminal).unwrap();
-    let name = ptsname(&terminal, Vec::new()).unwrap();
-    let size = Winsize {
-        ws_row: rows,
-        ws_col: columns,
-        ws_xpixel: 0,
-        ws_ypixel: 0,
-    };
-    tcsetwinsize(&terminal, size).unwrap();
-    let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY;
-    let side = rustix::fs::open(&name, flags, rustix::fs::Mode::empty()).unwrap();
-    (terminal, side)
 }
 
 fn read(terminal: OwnedFd, parser: &Mutex<vt100::Parser>) {
@@ -449,7 +427,7 @@ fn who_has_to_type_the_input_is_told() {
         "timeline",
     ] {
         let scene = Scene::new(command_line).shipped();
-        let (terminal, side) = open(SMALL);
+        let (terminal, side) = terminal::open(SMALL);
         let mut keys = File::from(terminal.try_clone().unwrap());
         let mut command = scene.command(&[]);
         command.stdin(side.try_clone().unwrap());
