@@ -22,7 +22,10 @@ pub(super) enum Recognised {
 /// Recognises one value, or the elements of one array together.
 pub(super) fn recognise(values: &[Value], from: Option<Format>) -> Result<Recognised, String> {
     if let Some(format) = from {
-        return Ok(with_format(values, format));
+        return match with_format(values, format) {
+            Recognised::Message(_) => without_calls(values, format),
+            recognised => Ok(recognised),
+        };
     }
     if let [value] = values
         && is_plainly_pi(value)
@@ -99,6 +102,16 @@ fn with_format(values: &[Value], format: Format) -> Recognised {
         Fit::Calls => Recognised::Calls(format),
         Fit::Certain | Fit::Shape => Recognised::Message(format),
         Fit::No => Recognised::Nothing,
+    }
+}
+
+/// A message of a given format that has no calls must not have those of another: nobody would answer them.
+fn without_calls(values: &[Value], format: Format) -> Result<Recognised, String> {
+    match recognise(values, None) {
+        Ok(Recognised::Calls(other)) if other != format => Err(format!(
+            "expected a message in the {format} format, got one in the {other} format"
+        )),
+        _ => Ok(Recognised::Message(format)),
     }
 }
 
@@ -191,6 +204,22 @@ mod tests {
     #[track_caller]
     fn case(values: &[Value], expected: &Result<Recognised, String>) {
         assert_eq!(recognise(values, None), *expected);
+    }
+
+    #[test]
+    fn calls_of_another_format_than_the_given_one_are_no_message() {
+        for (value, from) in [(anthropic(), Format::Openai), (openai(), Format::Pi)] {
+            let error = recognise(&[value], Some(from)).unwrap_err();
+            assert!(
+                error.starts_with(&format!(
+                    "expected a message in the {from} format, got one in"
+                )),
+                "{error}"
+            );
+        }
+        let plain = json!({"role": "assistant", "content": "hi"});
+        let message = Ok(Recognised::Message(Format::Openai));
+        assert_eq!(recognise(&[plain], Some(Format::Openai)), message);
     }
 
     #[test]
