@@ -96,14 +96,21 @@ impl Conversation {
         let mut elements = Vec::new();
         let mut element_lines = Vec::new();
         for (index, (line, message)) in lines.into_iter().zip(messages).enumerate() {
+            let no_message = |value: &Value| {
+                let text = not_a_message(value, Some(format));
+                error(line, format!("message {}: {text}", index + 1))
+            };
             if !message.is_object() {
-                let text = not_a_message(&message, Some(format));
-                return Err(error(line, format!("message {}: {text}", index + 1)));
+                return Err(no_message(&message));
             }
             let unwrapped = format
                 .wire()
                 .unwrap(message)
                 .map_err(|text| error(line, text))?;
+            let mut values = unwrapped.iter().map(|element| &element.value);
+            if let Some(other) = values.find(|value| !value.is_object()) {
+                return Err(no_message(other));
+            }
             element_lines.extend(std::iter::repeat_n(line, unwrapped.len()));
             elements.extend(unwrapped);
         }

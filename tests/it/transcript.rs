@@ -221,6 +221,15 @@ fn a_transcript_that_cannot_be_read_is_named() {
         "{}",
         done.stderr
     );
+    let nested = json!({"object": "response", "output": [{"type": "reasoning"}, [{"type": "function_call"}]]});
+    let done = Test::new(["transcript", "repair"])
+        .stdin(nested.to_string())
+        .run()
+        .code(2);
+    assert_eq!(
+        done.stderr,
+        "pitool: stdin: line 1: message 1: expected a message in the openai-responses format, got an array\n"
+    );
     let done = Test::new(["transcript", "lint", "gone.json"]).run().code(2);
     assert!(
         done.stderr.starts_with("pitool: gone.json: "),
