@@ -6,6 +6,7 @@
 //! have the types: [`crate::tool`], [`crate::hook`], [`crate::mcp`], [`crate::cases`].
 
 mod diagnose;
+mod fields;
 mod locate;
 mod nearest;
 
@@ -16,6 +17,7 @@ use serde_json::Value;
 use crate::json::pointer::unescaped;
 
 pub(crate) use diagnose::diagnose;
+pub(crate) use fields::fields_of;
 pub(crate) use locate::member_span;
 pub use locate::{Part, Place};
 pub(crate) use nearest::nearest;
@@ -118,11 +120,6 @@ fn without_place(refusal: &serde_json::Error) -> String {
         Some(end) => message[..end].to_owned(),
         None => message,
     }
-}
-
-/// The fields that a manifest type has, as it tells its deserializer.
-pub(crate) fn fields_of<T: DeserializeOwned>() -> &'static [&'static str] {
-    diagnose::fields_of::<T>()
 }
 
 /// Reads an optional field that is there: `null` is a value like any other, not its absence.
