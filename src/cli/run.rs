@@ -232,7 +232,8 @@ fn dry_run(args: &Args, loaded: Loaded) -> anyhow::Result<Exit> {
     );
     super::await_typed();
     let mut turns = stdin::turns(args.reading());
-    while let Some(read) = turns.blocking_recv() {
+    let reads = std::iter::from_fn(|| turns.blocking_recv()).flatten();
+    for read in reads {
         match read {
             Read::Document(_) => {}
             Read::Unreadable(error) => {
@@ -321,23 +322,36 @@ impl Session<'_> {
     /// After a stop, what was read already is still answered; nothing more is read.
     async fn answer_all(&mut self, mut turns: stdin::Turns, stop: &Stop) -> std::io::Result<()> {
         loop {
+            if stop.is_stopping() {
+                // Who reads may be faster than who answers, and the input without an end.
+                turns.close();
+            }
             let read = tokio::select! {
                 biased;
                 read = turns.recv() => read,
                 () = stop.stopped() => turns.try_recv().ok(),
                 () = self.stdout.closed() => return Err(std::io::ErrorKind::BrokenPipe.into()),
             };
-            match read {
-                None => return Ok(()),
-                Some(Read::Document(document)) => {
-                    let printer = &mut self.printer;
-                    self.listeners.suspend(|| printer.begin(*document))?;
-                }
-                Some(Read::Turn(turn)) => self.answer(&turn, stop).await?,
-                Some(Read::Unreadable(error)) => {
-                    self.tally.not_understood = true;
-                    self.listeners.error(&format!("stdin: {error}"));
-                }
+            let Some(reads) = read else {
+                return Ok(());
+            };
+            for read in reads {
+                self.take(read, stop).await?;
+            }
+        }
+    }
+
+    async fn take(&mut self, read: Read, stop: &Stop) -> std::io::Result<()> {
+        match read {
+            Read::Document(document) => {
+                let printer = &mut self.printer;
+                self.listeners.suspend(|| printer.begin(*document))
+            }
+            Read::Turn(turn) => self.answer(&turn, stop).await,
+            Read::Unreadable(error) => {
+                self.tally.not_understood = true;
+                self.listeners.error(&format!("stdin: {error}"));
+                Ok(())
             }
         }
     }

@@ -3,14 +3,12 @@
 
 use std::io::{BufRead, BufReader, Read as _};
 
-use pitool::format::{
-    Document, Documents, Format, Input, InputError, InputOptions, Keep, Rerun, Turn,
-};
+use pitool::format::{Document, Documents, Format, InputError, InputOptions, Keep, Rerun, Turn};
 use rustix::fs::FileType;
 use tokio::sync::mpsc;
 
-/// What is read from stdin, in order; ends with stdin.
-pub(crate) type Turns = mpsc::Receiver<Read>;
+/// What is read from stdin, in order, the steps of one value together: what was read is answered as a whole. Ends with stdin.
+pub(crate) type Turns = mpsc::Receiver<Vec<Read>>;
 
 /// One step of reading.
 #[derive(Debug)]
@@ -23,7 +21,7 @@ pub(crate) enum Read {
     Unreadable(InputError),
 }
 
-/// How many turns are read ahead: enough that a fast batch never waits for the reader.
+/// How many values are read ahead: enough that a fast batch never waits for the reader.
 const READ_AHEAD: usize = 4;
 
 /// A file of at most this many bytes is short.
@@ -102,47 +100,37 @@ fn at_once(text: &[u8], reading: Reading) -> Turns {
 }
 
 /// Reads an input until its end, or until `send` says that nobody listens.
-fn read(input: impl BufRead, reading: Reading, send: impl FnMut(Read) -> bool) {
-    let options = |keep| InputOptions {
+fn read(input: impl BufRead, reading: Reading, mut send: impl FnMut(Vec<Read>) -> bool) {
+    let options = InputOptions {
         from: reading.from,
         rerun: reading.rerun,
-        keep,
+        keep: match reading.what {
+            What::Turns => Keep::Messages,
+            What::Documents => Keep::Documents,
+        },
     };
-    match reading.what {
-        What::Turns => {
-            let turns = Input::new(input, options(Keep::Messages));
-            let steps = turns.map(|turn| turn.map(|turn| vec![Read::Turn(Box::new(turn))]));
-            pass_on(steps, reading.on_error, send);
-        }
-        What::Documents => {
-            let documents = Documents::new(input, options(Keep::Documents));
-            let steps = documents.map(|document| document.map(steps));
-            pass_on(steps, reading.on_error, send);
-        }
-    }
-}
-
-/// A document, and then its turns.
-fn steps(document: Document) -> Vec<Read> {
-    let turns = document.turns.clone();
-    let turns = turns.into_iter().map(|turn| Read::Turn(Box::new(turn)));
-    let mut steps: Vec<Read> = turns.collect();
-    steps.insert(0, Read::Document(Box::new(document)));
-    steps
-}
-
-/// Sends what is read until nobody listens, or an error ends it.
-fn pass_on(
-    read: impl Iterator<Item = Result<Vec<Read>, InputError>>,
-    on_error: OnError,
-    mut send: impl FnMut(Read) -> bool,
-) {
-    for steps in read {
-        let is_last = steps.is_err() && on_error == OnError::End;
-        let steps = steps.unwrap_or_else(|error| vec![Read::Unreadable(error)]);
-        let are_sent = steps.into_iter().all(&mut send);
-        if !are_sent || is_last {
+    for document in Documents::new(input, options) {
+        let is_last = document.is_err() && reading.on_error == OnError::End;
+        let steps = match document {
+            Ok(document) => steps(document, reading.what),
+            Err(error) => vec![Read::Unreadable(error)],
+        };
+        if !send(steps) || is_last {
             return;
         }
     }
+}
+
+/// A document, if it is wanted, and then its turns.
+fn steps(mut document: Document, what: What) -> Vec<Read> {
+    let turns = match what {
+        What::Turns => std::mem::take(&mut document.turns),
+        What::Documents => document.turns.clone(),
+    };
+    let whole = match what {
+        What::Turns => None,
+        What::Documents => Some(Read::Document(Box::new(document))),
+    };
+    let turns = turns.into_iter().map(|turn| Read::Turn(Box::new(turn)));
+    whole.into_iter().chain(turns).collect()
 }

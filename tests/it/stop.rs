@@ -147,3 +147,35 @@ fn a_stop_while_stdin_is_awaited_ends_at_once() {
     send(&child, Signal::TERM);
     assert_eq!(child.wait().unwrap().code(), Some(143));
 }
+
+#[test]
+fn what_was_read_is_answered_whole_and_nothing_more_is_read() {
+    let asks = |id: &str| {
+        json!({"role": "assistant", "content": [
+            {"type": "toolCall", "id": id, "name": "slow", "arguments": {}}]})
+    };
+    let ids: Vec<String> = (0..40).map(|number| number.to_string()).collect();
+    let list: Vec<_> = ids.iter().map(|id| asks(id)).collect();
+    let mut test = Test::new(["run", "--output", "events"]).sh("slow", "echo begun; exec sleep 60");
+    let (mut child, mut open) = test.spawn_with_open_stdin();
+    std::io::Write::write_all(&mut open, json!(list).to_string().as_bytes()).unwrap();
+    // An input without an end: writing ends when nobody reads.
+    let writer = std::thread::spawn(
+        move || {
+            while std::io::Write::write_all(&mut open, b"[]\n").is_ok() {}
+        },
+    );
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut seen = wait_for_updates(&mut stdout, &["0"]);
+    send(&child, Signal::INT);
+    stdout.read_to_string(&mut seen).unwrap();
+    let done = Done::of(child).code(130);
+    // It holds the other end of what is written to.
+    drop(test);
+    writer.join().unwrap();
+    assert_eq!(done.stderr, "");
+    for id in ids {
+        let end = format!("{{\"type\":\"tool_execution_end\",\"toolCallId\":\"{id}\"");
+        assert_eq!(seen.matches(&end).count(), 1, "{id}");
+    }
+}
