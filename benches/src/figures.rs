@@ -377,12 +377,21 @@ fn at_once(bench: &Bench) -> anyhow::Result<Figure> {
         let name = format!("{count} at once");
         Ok(bench.pitool(&name, &run).reading(&message))
     };
-    let [one, many] = turns(bench.rounds(9), &[batch(1)?, batch(64)?])?;
+    let bare = |count: &str| {
+        let name = format!("posix_spawn with pipes, {count} at once");
+        Bench::limit(&name, &["sleep", count])
+    };
+    let [one, many, bare_one, bare_many] = turns(
+        bench.rounds(9),
+        &[batch(1)?, batch(64)?, bare("1")?, bare("64")?],
+    )?;
     let more = many.median().as_secs_f64() - one.median().as_secs_f64();
     Ok(Figure {
         name: "at-once",
         title: "calls of sleep 0.3".into(),
-        rows: [&one, &many].map(milliseconds).into(),
+        rows: [&one, &many, &bare_one, &bare_many]
+            .map(milliseconds)
+            .into(),
         aims: vec![at_most("longer than one", more * 1e3, 30.0, "ms")],
     })
 }

@@ -1,5 +1,7 @@
 //! The limits: programs that do only what no way leads around.
 
+use std::ffi::CStr;
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -43,15 +45,40 @@ pub(crate) fn spawn(count: &str, jobs: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Starts `sleep 0.3` `count` times, one right after the other, and then reads and waits for all.
+pub(crate) fn sleep(count: &str) -> anyhow::Result<()> {
+    let count: usize = count.parse().context("COUNT is no number")?;
+    let start = |_| Child::start(&[c"/bin/sleep", c"0.3"]);
+    let children: Vec<Child> = (0..count).map(start).collect::<io::Result<_>>()?;
+    Ok(children.into_iter().try_for_each(Child::finish)?)
+}
+
 fn run_true() -> io::Result<()> {
-    let (out, child_out) = pipe()?;
-    let (err, child_err) = pipe()?;
-    let child = posix_spawn_true(child_out.as_raw_fd(), child_err.as_raw_fd())?;
-    drop((child_out, child_err));
-    for end in [out, err] {
-        std::fs::File::from(end).read_to_end(&mut Vec::new())?;
+    Child::start(&[c"/bin/true"])?.finish()
+}
+
+/// A process with pipes for what it prints.
+struct Child {
+    id: libc::pid_t,
+    out: OwnedFd,
+    err: OwnedFd,
+}
+
+impl Child {
+    fn start(command: &[&CStr]) -> io::Result<Self> {
+        let (out, child_out) = pipe()?;
+        let (err, child_err) = pipe()?;
+        let id = posix_spawn(command, child_out.as_raw_fd(), child_err.as_raw_fd())?;
+        Ok(Self { id, out, err })
     }
-    wait(child)
+
+    /// Reads all it prints and waits for its end.
+    fn finish(self) -> io::Result<()> {
+        for end in [self.out, self.err] {
+            File::from(end).read_to_end(&mut Vec::new())?;
+        }
+        wait(self.id)
+    }
 }
 
 fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
@@ -60,11 +87,12 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 #[expect(unsafe_code, reason = "posix_spawn itself is what is measured")]
-fn posix_spawn_true(stdout: RawFd, stderr: RawFd) -> io::Result<libc::pid_t> {
+fn posix_spawn(command: &[&CStr], stdout: RawFd, stderr: RawFd) -> io::Result<libc::pid_t> {
     use std::ptr::{null, null_mut};
 
-    let program = c"/bin/true".as_ptr();
-    let arguments = [program.cast_mut(), null_mut()];
+    let words = command.iter().map(|word| word.as_ptr().cast_mut());
+    let arguments: Vec<_> = words.chain([null_mut()]).collect();
+    let program = arguments[0];
     let environment = [null_mut()];
     let mut child = 0;
     // SAFETY: all pointers live through the calls, both arrays end with a null pointer, and the actions are

@@ -1,7 +1,8 @@
 //! Measures pitool: every figure beside its rival and its limit, medians of interleaved runs, as a table and as JSON.
 //!
 //! `benches/run` builds what is needed and starts this. The same program is also the limits themselves, as processes of
-//! their own: `limit print` parses and prints JSON lines, `limit spawn COUNT JOBS` starts `/bin/true` again and again.
+//! their own: `limit print` parses and prints JSON lines, `limit spawn COUNT JOBS` starts `/bin/true` again and again,
+//! `limit sleep COUNT` that many `sleep 0.3` at once.
 
 mod figure;
 mod figures;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
     let done = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["limit", "print"] => limit::print(),
         ["limit", "spawn", count, jobs] => limit::spawn(count, jobs),
+        ["limit", "sleep", count] => limit::sleep(count),
         ["--list"] => {
             report::list();
             Ok(())
