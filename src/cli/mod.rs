@@ -151,12 +151,18 @@ pub(crate) fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     if complete::answer() {
         return Exit::Ok;
     }
-    let cli = match parse(arguments.into_iter().collect()) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let cli = match parse(&arguments) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version go to stdout and are no failure; `print` knows which is which.
             let wanted = !error.use_stderr();
-            return if error.print().is_ok() && wanted {
+            let is_printed = error.print().is_ok();
+            if let Some(hint) = stdin::hint(&arguments, &error) {
+                // Nobody is left to tell when stderr is gone.
+                let _ = writeln!(std::io::stderr(), "hint: {hint}");
+            }
+            return if is_printed && wanted {
                 Exit::Ok
             } else {
                 Exit::NotUnderstood
@@ -169,7 +175,7 @@ pub(crate) fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     })
 }
 
-fn parse(arguments: Vec<OsString>) -> clap::error::Result<Cli> {
+fn parse(arguments: &[OsString]) -> clap::error::Result<Cli> {
     let name = arguments.get(1).and_then(|name| name.to_str());
     let mut command = name.and_then(alone).unwrap_or_else(Cli::command);
     let mut matches = command.try_get_matches_from_mut(arguments)?;

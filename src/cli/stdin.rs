@@ -1,8 +1,11 @@
 //! Stdin as a row of turns, read by a thread of its own: a read cannot be interrupted, and a stop must not wait for it.
 //! Only a short file needs no thread.
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read as _};
+use std::path::Path;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use pitool::format::{Document, Documents, Format, InputError, InputOptions, Keep, Rerun, Turn};
 use rustix::fs::FileType;
 use tokio::sync::mpsc;
@@ -56,6 +59,24 @@ pub(crate) enum OnError {
     GoOn,
     /// Nothing more is read.
     End,
+}
+
+/// The commands whose input is stdin and nothing else.
+const READERS: [&str; 3] = ["run", "timeline", "validate"];
+
+/// What to type where one of them was given a file as an argument, as other programs take it.
+pub(crate) fn hint(arguments: &[OsString], error: &clap::Error) -> Option<String> {
+    let reader = READERS
+        .into_iter()
+        .find(|reader| arguments.iter().any(|argument| argument == reader))?;
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let is_file = error.kind() == ErrorKind::UnknownArgument && Path::new(word).is_file();
+    is_file.then(|| {
+        let file = super::quoted(Path::new(word));
+        format!("the input is read from stdin: pitool {reader} < {file}")
+    })
 }
 
 /// Begins to read. A short file is read at once; else a thread does it, which is never joined: it ends with stdin, or with

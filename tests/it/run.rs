@@ -614,3 +614,16 @@ fn a_file_is_read_as_a_pipe_is() {
         }
     }
 }
+
+#[test]
+fn a_file_among_the_arguments_is_told_the_way_to_stdin() {
+    for command in ["run", "validate", "timeline"] {
+        let test = Test::new([command, "my call.json"]).file("my call.json", "{}");
+        let told = test.run().code(2).stderr;
+        let hint =
+            format!("hint: the input is read from stdin: pitool {command} < 'my call.json'\n");
+        assert!(told.ends_with(&hint), "{told}");
+        let told = Test::new([command, "nothing.json"]).run().code(2).stderr;
+        assert!(!told.contains("hint"), "{told}");
+    }
+}
