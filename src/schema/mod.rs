@@ -40,7 +40,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::{coerce::Coercer, judge::Judge, node::Arena, step::Place};
-use crate::json::{MAX_DEPTH, compact, pretty};
+use crate::json::{MAX_DEPTH, compact, pointer::unescaped, pretty};
 
 pub use self::findings::{Finding, Rule};
 pub use self::step::Step;
@@ -340,9 +340,7 @@ impl Violation {
         let Some(path) = self.path.strip_prefix('/') else {
             return "root".into();
         };
-        let tokens = path
-            .split('/')
-            .map(|token| token.replace("~1", "/").replace("~0", "~"));
+        let tokens = path.split('/').map(unescaped);
         tokens.collect::<Vec<_>>().join(".")
     }
 }
