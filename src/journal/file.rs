@@ -8,6 +8,8 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use crate::tool::Replay;
 
@@ -131,6 +133,21 @@ pub(super) fn outcome_at(file: &File, span: Span) -> io::Result<RecordedOutcome>
     }
 }
 
+/// How often and how long apart a lock is tried: a process that a killed run was about to start holds it until it has
+/// become a tool's program.
+const LOCK_TRIES: u32 = 50;
+const BETWEEN_TRIES: Duration = Duration::from_millis(10);
+
+fn try_lock(file: &File) -> Result<(), TryLockError> {
+    for _ in 1..LOCK_TRIES {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => thread::sleep(BETWEEN_TRIES),
+            answer => return answer,
+        }
+    }
+    file.try_lock()
+}
+
 fn open_locked(path: &Path) -> Result<File, JournalError> {
     let failed = |error| JournalError::Io(path.to_path_buf(), error);
     // Asked before opening: opening a FIFO would wait for ever.
@@ -144,7 +161,7 @@ fn open_locked(path: &Path) -> Result<File, JournalError> {
         .mode(0o600)
         .open(path)
         .map_err(failed)?;
-    match file.try_lock() {
+    match try_lock(&file) {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(JournalError::InUse(path.to_path_buf())),
         Err(TryLockError::Error(error)) => Err(failed(error)),
