@@ -649,14 +649,19 @@ fn process_that_leaves_its_group_is_named_and_stopped() {
         notice: &notice,
         ..invocation(&stop)
     };
-    let program = tool(sh("setsid sleep 300 & echo $!"));
+    // The shell goes on when the process, in a session of its own by then, has let go of its stdout; it keeps stderr.
+    let program = tool(sh("echo $(setsid sh -c 'echo $$; exec sleep 300 >&2' &)"));
     let result = runtime().block_on(program.execute(&json!({}), &invocation, &|_| {}));
     let id = result.unwrap().joined_text();
     assert!(procfs::Process::find(id.parse().unwrap()).is_none_or(|process| process.has_ended));
-    let named = Notice::Warning(format!(
-        "its-group leaves: a process that left its group was stopped: sleep ({id})"
-    ));
-    assert!(notices.into_inner().unwrap().contains(&named));
+    // Whether the shell has become sleep already when it is found is a matter of time.
+    let named = |name: &str| {
+        Notice::Warning(format!(
+            "its-group leaves: a process that left its group was stopped: {name} ({id})"
+        ))
+    };
+    let notices = notices.into_inner().unwrap();
+    assert!(notices.contains(&named("sleep")) || notices.contains(&named("sh")));
 }
 
 #[test]

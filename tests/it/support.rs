@@ -7,6 +7,11 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
+/// A script that prints the id of a process that is in a session of its own by then and runs on, without our pipes: the
+/// shell waits until that process has let go of the stdout on which it names itself.
+pub(crate) const LEAVES_ITS_GROUP: &str =
+    "echo $(setsid sh -c 'echo $$; exec sleep 300 >/dev/null 2>&1' 2>&1 &)";
+
 /// A fresh folder, the files in it, and a command line of `pitool` in it.
 pub(crate) struct Test {
     folder: tempfile::TempDir,
