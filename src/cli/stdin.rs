@@ -101,7 +101,8 @@ fn short_file() -> Option<Vec<u8>> {
     if !is_file || status.st_size > SHORT {
         return None;
     }
-    let mut text = Vec::new();
+    // One byte more than it has: room for the end to be seen.
+    let mut text = Vec::with_capacity(usize::try_from(status.st_size).ok()? + 1);
     stdin.read_to_end(&mut text).ok()?;
     Some(text)
 }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::support::{Done, LEAVES_ITS_GROUP, Test, message, peak_memory, text};
 
 /// Longer than any of these calls takes on a busy machine; a call that hangs says so in its result.
-const LIMIT: &str = "30s";
+const LIMIT: &str = "300s";
 
 fn sh(script: &str) -> Value {
     json!({"command": ["sh", "-c", script]})
@@ -66,7 +66,7 @@ fn end_soon(pids: &str) {
     let begin = Instant::now();
     for pid in pids.split_whitespace() {
         while is_running(pid) {
-            assert!(begin.elapsed() < Duration::from_secs(10), "{pid} is left");
+            assert!(begin.elapsed() < Duration::from_mins(1), "{pid} is left");
             std::thread::yield_now();
         }
     }
@@ -131,7 +131,7 @@ fn tool_that_ignores_sigterm() {
 fn background_child_that_keeps_stdout_open() {
     let begin = Instant::now();
     let done = run(&sh("sleep 300 & echo $!")).code(0);
-    assert!(begin.elapsed() < Duration::from_secs(10));
+    assert!(begin.elapsed() < Duration::from_mins(1));
     assert!(!is_running(&done.texts()[0]));
     assert_eq!(
         done.stderr,
@@ -190,12 +190,11 @@ fn leftovers_are_stopped_in_a_namespace_of_its_own() {
 
 #[test]
 fn child_that_forks_twice() {
-    let script = "echo $(setsid sh -c 'sleep 300 >/dev/null 2>&1 & echo $!' 2>&1 &)";
-    let done = run(&sh(script)).code(0);
+    let done = run(&sh("(setsid sh -c 'sleep 300 & echo $!' & ) ; sleep 0.2")).code(0);
     end_soon(&done.texts()[0]);
     assert!(
         done.stderr
-            .contains("a process that left its group was stopped: s")
+            .contains("a process that left its group was stopped: sleep")
     );
 }
 
@@ -267,7 +266,7 @@ fn three_hundred_megabytes_of_short_lines_on_stderr() {
     let mut test = one_call(&sh("sleep 0.2"), json!({}));
     let empty = peak_memory(&mut test.spawn());
     let script = "yes 'a line of a tool that says too much' | head -c 300000000 >&2";
-    let mut test = one_call(&with(sh(script), "timeoutMs", json!(300_000)), json!({}));
+    let mut test = one_call(&sh(script), json!({}));
     let mut child = test.spawn();
     let stderr = BufReader::new(child.stderr.take().unwrap());
     let reader = std::thread::spawn(move || stderr.lines().map_while(Result::ok).last());
@@ -424,8 +423,8 @@ fn filter_fails_alone(filter: &str, field: &str, value: Value, expected: &str) {
 #[test]
 fn filters_that_recurse_without_end() {
     let deep = "The filter recursed too deeply";
-    filter_fails_alone("def f: 1 + f; f", "timeoutMs", json!(60_000), deep);
-    filter_fails_alone("def f: [f]; f", "timeoutMs", json!(60_000), deep);
+    filter_fails_alone("def f: 1 + f; f", "timeoutMs", json!(300_000), deep);
+    filter_fails_alone("def f: [f]; f", "timeoutMs", json!(300_000), deep);
     let late = "The filter timed out after 0.2 seconds";
     filter_fails_alone("def f: f; f", "timeoutMs", json!(200), late);
 }
@@ -435,7 +434,7 @@ fn filter_that_nests_as_deep_as_its_input_is_long() {
     let program = with(
         json!({"jq": "reduce .n[] as $x (0; [.]) | 1", "output": "json"}),
         "timeoutMs",
-        json!(60_000),
+        json!(300_000),
     );
     let done = Test::new(["run"])
         .tool("t", &program)
@@ -457,13 +456,13 @@ fn filters_that_take_memory_without_end() {
         "\"x\" * 10000000000 | length",
         "[range(100000000)] | combinations",
     ] {
-        filter_fails_alone(filter, "timeoutMs", json!(60_000), memory);
+        filter_fails_alone(filter, "timeoutMs", json!(300_000), memory);
     }
 }
 
 #[test]
 fn hooks_and_preparations_that_take_memory_without_end() {
-    let endless = json!({"jq": "[repeat(\"x\" * 1000000)]", "timeoutMs": 60_000});
+    let endless = json!({"jq": "[repeat(\"x\" * 1000000)]", "timeoutMs": 300_000});
     let done = Test::new(["run"])
         .manifest("t", &json!({"name": "t", "description": "", "execute": {"jq": "{content: []}"}, "prepareArguments": endless}))
         .tool("guarded", &json!({"jq": "{content: []}"}))
@@ -552,7 +551,7 @@ fn pids(folder: &Path) -> String {
             return pids;
         }
         assert!(
-            begin.elapsed() < Duration::from_secs(30),
+            begin.elapsed() < Duration::from_mins(1),
             "it does not start"
         );
         std::thread::yield_now();
@@ -598,7 +597,7 @@ fn death_of_pitool_leaves_no_temporary_files() {
     let begin = Instant::now();
     let wait_for = |is_there: &dyn Fn(&[String]) -> bool| {
         while !is_there(&names()) {
-            assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", names());
+            assert!(begin.elapsed() < Duration::from_mins(1), "{:?}", names());
             std::thread::sleep(Duration::from_millis(5));
         }
     };

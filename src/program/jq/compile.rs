@@ -33,8 +33,8 @@ const REMOVED: [&str; 9] = [
 /// The longest filter. Its text may be nested as deep as it is long, and each level takes stack.
 const MAX_BYTES: usize = 64 * 1024;
 
-/// So short a text cannot overflow any stack.
-const SHALLOW_BYTES: usize = 512;
+/// A text of so few tokens cannot overflow any stack.
+const SHALLOW: usize = 512;
 
 /// Stack for the longest; only what is used takes memory.
 const STACK: usize = 512 * 1024 * 1024;
@@ -56,7 +56,7 @@ pub(super) fn compiled(text: &str) -> Result<Compiled, String> {
     if text.len() > MAX_BYTES {
         return Err(format!("it is longer than {} KiB", MAX_BYTES >> 10));
     }
-    if text.len() <= SHALLOW_BYTES {
+    if tokens(text) <= SHALLOW {
         return compiled_here(text);
     }
     thread::scope(|scope| {
@@ -67,6 +67,15 @@ pub(super) fn compiled(text: &str) -> Result<Compiled, String> {
             Ok(Err(_)) | Err(_) => Err("it cannot be compiled".to_owned()),
         }
     })
+}
+
+/// At least as many as the levels of a filter: its words and numbers, and each sign as if it were one of its own.
+fn tokens(text: &str) -> usize {
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    text.as_bytes()
+        .chunk_by(|one, next| is_word(one) && is_word(next))
+        .filter(|token| !token[0].is_ascii_whitespace())
+        .count()
 }
 
 fn compiled_here(text: &str) -> Result<Compiled, String> {
@@ -279,6 +288,34 @@ mod tests {
                 (false, _) => format!("{}({arguments})", def.name),
             };
             assert_eq!(compiled(&call).map(|_| ()), Ok(()), "{call}");
+        }
+    }
+
+    #[test]
+    fn words_count_once_and_signs_each() {
+        assert_eq!(tokens(""), 0);
+        assert_eq!(tokens(" .abc_1 |  map( 12 )\n"), 7);
+        assert_eq!(tokens("[[[]]]"), 6);
+        assert_eq!(tokens("\"é\""), 4);
+    }
+
+    /// The deepest filters that are compiled where they are.
+    #[test]
+    fn shallow_filters_fit_on_a_small_stack() {
+        let filters = [
+            "[".repeat(SHALLOW),
+            "-".repeat(SHALLOW),
+            format!(".{}", "|.".repeat(SHALLOW / 2 - 1)),
+            format!("{}.", "def f: ".repeat(SHALLOW / 3 - 1)),
+            "if ".repeat(SHALLOW),
+            format!("{}.", "try ".repeat(SHALLOW - 1)),
+            "\"\\(".repeat(SHALLOW / 3),
+        ];
+        for filter in filters {
+            assert!(tokens(&filter) <= SHALLOW, "{filter}");
+            let thread = thread::Builder::new().stack_size(8 * 1024 * 1024);
+            let compiling = thread.spawn(move || compiled(&filter).is_ok());
+            compiling.unwrap().join().unwrap();
         }
     }
 
